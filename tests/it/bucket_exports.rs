@@ -313,6 +313,36 @@ async fn what_cannot_be_written_says_why_and_shows_no_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_project_has_a_bounded_number_of_exports_under_way() {
+    const MOST: usize = 100;
+    for postgres in [false, true] {
+        let s3 = S3::start().await.expect("a server");
+        let service = without_workers(postgres, |_| {}).await;
+        let client = service.client();
+        secrets(&client, &s3).await;
+        let run = done(&service, &pages(0..2, 1)).await;
+        let body = request(&s3, "ndjson", "title");
+        let mut places = Vec::new();
+        for _ in 0..MOST {
+            places.push(queue(&client, run, &body).await);
+        }
+        let path = format!("/v1/crawls/{run}/export");
+        let refused = client.post(&path, &body).await;
+        let said = refused.error(429, "RATE_LIMITED");
+        assert!(said.contains("100 queued and running exports"), "{said}");
+        assert_eq!(refused.header("retry-after"), Some("30"));
+        // One that ends makes room for one more.
+        let first = places.first().expect("an export");
+        let cancel = format!("{first}/cancel");
+        let cancelled = client.send("POST", &cancel, &[], b"").await;
+        assert_eq!(cancelled.status, 202, "{}", cancelled.text());
+        assert_eq!(client.get(first).await.ok()["status"], "cancelled");
+        queue(&client, run, &body).await;
+        client.post(&path, &body).await.error(429, "RATE_LIMITED");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_whose_name_resolves_to_a_private_address_is_refused() {
     let s3 = S3::start().await.expect("a server");
     let names = Names::of(&[("store.example", &["10.0.0.1"])]);

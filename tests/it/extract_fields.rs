@@ -176,7 +176,7 @@ async fn wrong_rules_are_refused_before_anything_is_fetched() {
         (json!({}), "extract.selectors: is required, or a prompt"),
         (
             json!({"selectors": {"a": "p:hover"}}),
-            "extract.selectors.a.selector: not a selector",
+            "extract.selectors.a.selector: not a selector: it has a pseudo-class or pseudo-element that is not supported",
         ),
         (
             json!({"selectors": {"a": {"selector": "p", "regex": "("}}}),

@@ -1,5 +1,7 @@
 //! The host side of a plugin's requests, made for one project and billed to it.
 
+mod crawl_data;
+mod free;
 mod job;
 
 use std::sync::Arc;
@@ -7,20 +9,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
-use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_core::sitemap;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{
     CodedError, CrawlDataHost, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost, JobHost,
-    LinkColumns, Page, PageRow, PluginError, ProxyChoice, RenderingHost, RunInfo, StateHost,
-    WaitFor,
+    Page, PluginError, ProxyChoice, RenderingHost, StateHost, WaitFor,
 };
 use orbweaver_fetch::{
     FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
 };
 use orbweaver_store::Principal;
-use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
-use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
+
+use free::is_free;
 
 use super::graph::Graph;
 use super::ledger::{Ended, Ledger};
@@ -31,9 +31,6 @@ use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
 use orbweaver_pipeline::{Document, FailureKind, ScanError, blocking, fetch_code, readable_page};
-
-/// Most bytes of packed links of a run that are read at once.
-const MAX_LINK_BYTES: u64 = 4 << 20;
 
 /// Number of refusals recorded for one call; the first ones explain its failure.
 const MOST_REFUSALS: usize = 64;
@@ -199,25 +196,6 @@ impl CallHost {
             kind => CodedError::new(fetch_code(kind), error.message),
         }
     }
-
-    async fn finished(&self, id: i64) -> Result<Run, CodedError> {
-        let run = self
-            .actors
-            .store
-            .run(self.principal.project, RunId(id))
-            .await
-            .map_err(|error| internal(&error))?
-            .ok_or_else(|| {
-                self.missing(format!("crawl_id: there is no crawl {id} in this project"))
-            })?;
-        if run.status.is_over() {
-            return Ok(run);
-        }
-        Err(CodedError::invalid(format!(
-            "crawl_id: crawl {id} is {}; wait until it has ended",
-            run.status
-        )))
-    }
 }
 
 impl Host for CallHost {
@@ -374,149 +352,6 @@ impl ExtractionHost for CallHost {
     }
 }
 
-#[async_trait]
-impl CrawlDataHost for CallHost {
-    async fn run(&self, id: i64) -> Result<RunInfo, CodedError> {
-        let run = self.finished(id).await?;
-        Ok(RunInfo {
-            id,
-            url: run.url,
-            failed: run.status == RunState::Failed,
-            page_count: run.page_count,
-        })
-    }
-
-    async fn pages(
-        &self,
-        run: i64,
-        after: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<PageRow>, CodedError> {
-        let range = PageRange {
-            status: None,
-            after: PageId(after.unwrap_or_default()),
-            offset: 0,
-            limit,
-        };
-        let store = &self.actors.store;
-        let items = store
-            .run_pages(self.principal.project, RunId(run), &range)
-            .await
-            .map_err(|error| internal(&error))?;
-        let row = |item: PageItem| PageRow {
-            id: item.id.get(),
-            url: item.url,
-            status: item.status,
-            bytes: item.bytes,
-        };
-        Ok(items.into_iter().map(row).collect())
-    }
-
-    async fn links(
-        &self,
-        run: i64,
-        after: Option<i64>,
-        pages: u32,
-    ) -> Result<LinkColumns, CodedError> {
-        let project = self.principal.project;
-        let graph = self
-            .graph
-            .get_or_try_init(|| async {
-                let run = self.finished(run).await?;
-                let rules = KeyRules {
-                    drop_tracking: self.actors.drop_tracking,
-                };
-                let loaded = Graph::load(&self.actors.store, project, &run, rules).await;
-                loaded.map_err(|error| internal(&error))
-            })
-            .await?;
-        if graph.run() != RunId(run) {
-            return Err(CodedError::invalid(
-                "run: a call may read the links of one run only".to_owned(),
-            ));
-        }
-        let from = PageId(after.unwrap_or_default().saturating_add(1));
-        let links = self
-            .actors
-            .store
-            .run_links(project, RunId(run), from, pages, MAX_LINK_BYTES)
-            .await
-            .map_err(|error| internal(&error))?;
-        let graph = graph.clone();
-        blocking(move || graph.columns(&links))
-            .await
-            .map_err(|error| internal(&error))?
-            .map_err(|error| internal(&error))
-    }
-
-    async fn open_page(&self, page: i64) -> Result<Arc<Page>, CodedError> {
-        let (store, project) = (&self.actors.store, self.principal.project);
-        let missing = || CodedError::invalid(format!("page: page {page} does not exist"));
-        let record = store
-            .page(project, PageId(page))
-            .await
-            .map_err(|error| internal(&error))?
-            .ok_or_else(missing)?;
-        let mut document = Document::from_store(store, project, record.page)
-            .ok_or_else(|| CodedError::failed(format!("page {page} is stored without its body")))?;
-        document.page().await.map_err(|error| internal(&error))
-    }
-}
-
-/// Whether it is one of the free files: robots.txt, llms.txt, a sitemap.
-fn is_free(response: &Response) -> bool {
-    let path =
-        url::Url::parse(&response.url).map_or_else(|_| String::new(), |url| url.path().to_owned());
-    let name = path.rsplit('/').next().unwrap_or_default();
-    matches!(
-        path.as_str(),
-        "/robots.txt" | "/llms.txt" | "/llms-full.txt"
-    ) || (name.contains("sitemap")
-        && [".xml", ".xml.gz", ".txt"]
-            .iter()
-            .any(|end| name.ends_with(end)))
-        || is_sitemap(&response.body)
-}
-
-/// Whether a body, compressed or not, is a sitemap or sitemap index (by its first element), or
-/// a list of URLs (by its first lines).
-fn is_sitemap(body: &[u8]) -> bool {
-    let Ok(body) = sitemap::unpack(body) else {
-        return false;
-    };
-    let head = body.get(..1_024).unwrap_or(&body);
-    let head = String::from_utf8_lossy(head);
-    let mut rest = head.trim_start_matches('\u{feff}').trim_start();
-    if rest.starts_with("http") {
-        // The last line may be cut; it counts only if it is the only one.
-        let is_url = |line: &str| {
-            let line = line.trim_end();
-            ["http://", "https://"]
-                .iter()
-                .any(|scheme| line.starts_with(scheme))
-                && !line.contains(char::is_whitespace)
-        };
-        let whole = rest.rsplit_once('\n').map_or(rest, |(whole, _)| whole);
-        return whole
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .all(is_url);
-    }
-    while rest.starts_with("<?") || rest.starts_with("<!") {
-        let Some(end) = rest.find('>') else {
-            return false;
-        };
-        rest = rest.get(end + 1..).unwrap_or_default().trim_start();
-    }
-    let name = rest.strip_prefix('<').unwrap_or_default();
-    let name = name
-        .split(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
-        .next()
-        .unwrap_or_default();
-    let local = name.rsplit(':').next().unwrap_or_default();
-    matches!(local, "urlset" | "sitemapindex")
-}
-
 /// All browsers, or all memory for large bodies, are in use.
 fn busy(message: String) -> CodedError {
     CodedError {
@@ -529,41 +364,4 @@ fn busy(message: String) -> CodedError {
 fn internal(cause: &dyn std::fmt::Display) -> CodedError {
     tracing::error!(error = %cause, "internal error in a plugin's request");
     CodedError::failed("the host failed".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-
-    use super::*;
-
-    #[test]
-    fn sitemaps_are_recognised_by_their_first_bytes() {
-        for body in [
-            "<?xml version=\"1.0\"?>\n<!-- made -->\n<urlset xmlns=\"x\">",
-            "\u{feff}<sitemapindex>",
-            "<s:urlset xmlns:s=\"x\">",
-            "https://e.org/a\r\n\nhttp://e.org/b\nhttps://e.or",
-            "https://e.org/only",
-        ] {
-            assert!(is_sitemap(body.as_bytes()), "{body}");
-            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-            packed.write_all(body.as_bytes()).unwrap();
-            assert!(is_sitemap(&packed.finish().unwrap()), "{body}, packed");
-        }
-        for body in [
-            "",
-            "<html><urlset>",
-            "urlset",
-            "<rss>",
-            "<?xml",
-            "http is a protocol\nof the web",
-            "https://e.org/a is where\nhttps://e.org/b is not\n",
-        ] {
-            assert!(!is_sitemap(body.as_bytes()), "{body}");
-        }
-    }
 }

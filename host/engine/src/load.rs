@@ -1,5 +1,8 @@
 //! Loads a plugin from a file's bytes: inspection, compilation, linking and self-test.
 
+mod build;
+mod selftest;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,34 +10,26 @@ use std::time::SystemTime;
 use moka::future::Cache;
 use orbweaver_core::ids::ProjectId;
 use sha2::{Digest as _, Sha256};
-use wasmtime::component::Component;
 
 use crate::bulk;
 use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
 use crate::compile::{CodeOwner, Compiler, Stored};
 use crate::config::{EngineConfig, Grant, GrantWord};
-use crate::error::{LoadError, PluginError, StartError};
-use crate::extract::{RoleCall, RoleGroup, ends_instance, run_group};
+use crate::error::{LoadError, StartError};
 use crate::grants::{EffectivePermissions, Permissions};
-use crate::hook;
-use crate::host::NoHost;
 use crate::host::state::PluginId;
-use crate::imports::{self, World};
-use crate::inputs::Inputs;
+use crate::imports;
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
 use crate::journal::PluginFacts;
 use crate::kind::Kind;
-use crate::meter::Meter;
-use crate::page::Page;
-use crate::plugin::{Code, Plugin, Pooled, Source};
+use crate::plugin::{Code, Plugin, Source};
 use crate::quarantine::{Quarantine, QuarantineRule};
-use crate::runtime::{Placement, Runtime};
+use crate::runtime::Runtime;
 use crate::schema::Schema;
 use crate::stats::{AllStats, Stats};
-use crate::task;
 use crate::tenancy::ProjectPolicy;
-use crate::wit::v1::bindings;
+use build::CodeTarget;
 
 /// Permissions granted to a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,21 +46,9 @@ pub enum Grants {
     Project(Box<ProjectPolicy>),
 }
 
-/// The page of the self-test.
-const SELF_TEST_URL: &str = "https://self-test.invalid/";
-const SELF_TEST_HTML: &str = "<!DOCTYPE html><html lang=en><head><title>Self-test</title></head>\
-<body><main><h1>Self-test</h1><p>A page that <a href=\"/other\">links</a>.</p></main></body></html>";
-
 /// Compiled components kept, in service or not: returning to an earlier version is then
 /// immediate.
 const KEPT_COMPONENTS: u64 = 128;
-
-/// Whom code is compiled for, and how.
-struct CodeTarget {
-    owner: CodeOwner,
-    /// Whether it gets memory in reserve in the pool.
-    reserve: bool,
-}
 
 /// Loads plugins.
 pub(crate) struct Loader {
@@ -287,173 +270,6 @@ impl Loader {
             stats.for_plugin(owner, found.manifest.kind, &found.manifest.name),
         )))
     }
-
-    async fn build(
-        &self,
-        found: &Inspection,
-        world: World,
-        grants: &EffectivePermissions,
-        digest: Digest,
-        bytes: Arc<[u8]>,
-        target: CodeTarget,
-    ) -> Result<Code, LoadError> {
-        let pooled = matches!(world, World::Extractor | World::Hook)
-            && found.shape.suits_pool()
-            && grants.wasi.is_empty();
-        if pooled {
-            match self.compile_for_pool(Arc::clone(&bytes), &target).await {
-                Ok(component) => {
-                    let pre = self.runtime.pool_linker().instantiate_pre(&component);
-                    let code = pre.and_then(|pre| match world {
-                        World::Hook => bindings::hook::HookPre::new(pre)
-                            .map(|pre| Code::Hook(Pooled::new(pre, &component))),
-                        _ => bindings::extractor::ExtractorPre::new(pre)
-                            .map(|pre| Code::Extractor(Pooled::new(pre, &component))),
-                    });
-                    return code.map_err(|e| link_error(&e));
-                }
-                // Perhaps only too large for a pool slot.
-                Err(error) => tracing::debug!("not in the pool: {error}"),
-            }
-        }
-        let component = self
-            .compile(Placement::OnDemand, digest, bytes, target.owner)
-            .await?;
-        let pre = self
-            .runtime
-            .on_demand_linker(grants)
-            .and_then(|linker| linker.instantiate_pre(&component))
-            .map_err(|e| link_error(&e))?;
-        match world {
-            World::Extractor => {
-                bindings::extractor_async::ExtractorPre::new(pre).map(Code::ExtractorOnDemand)
-            }
-            World::Actor => bindings::actor::ActorPre::new(pre).map(Code::Actor),
-            World::ActorSync => bindings::actor_sync::ActorSyncPre::new(pre).map(Code::ActorSync),
-            World::Fetcher => bindings::fetcher::FetcherPre::new(pre).map(Code::Fetcher),
-            World::FetcherSync => {
-                bindings::fetcher_sync::FetcherSyncPre::new(pre).map(Code::FetcherSync)
-            }
-            World::Hook => bindings::hook_async::HookPre::new(pre).map(Code::HookOnDemand),
-            World::DeliveryHook => {
-                bindings::delivery_hook::DeliveryHookPre::new(pre).map(Code::DeliveryHook)
-            }
-        }
-        .map_err(|e| LoadError::Export(words(&e)))
-    }
-
-    async fn compile(
-        &self,
-        placement: Placement,
-        digest: Digest,
-        bytes: Arc<[u8]>,
-        owner: CodeOwner,
-    ) -> Result<Component, LoadError> {
-        self.compiler
-            .compile(self.runtime.engine(placement), digest, bytes, owner)
-            .await
-    }
-
-    /// Compiles an extractor or a hook for the pool, with memory copies and fills as guest code, and
-    /// with memory in `reserve` where its limit allows that.
-    ///
-    /// # Errors
-    /// [`LoadError::Limits`] if it has instructions during which it cannot be interrupted.
-    async fn compile_for_pool(
-        &self,
-        bytes: Arc<[u8]>,
-        target: &CodeTarget,
-    ) -> Result<Component, LoadError> {
-        let interrupts = self.runtime.interrupter.is_some();
-        let reserve = target.reserve;
-        let (bytes, digest) = blocking(move || {
-            let bytes = bulk::inline_bulk(&bytes, reserve);
-            if interrupts && !bulk::is_interruptible(&bytes) {
-                let why = "instructions that can run long in the host";
-                return Err(LoadError::Limits(why.to_owned()));
-            }
-            let digest = Digest::compute(&bytes);
-            Ok((bytes.into(), digest))
-        })
-        .await?;
-        let owner = target.owner.clone();
-        self.compile(Placement::Pool, digest, bytes, owner).await
-    }
-
-    /// Runs every role of an extractor, or the functions of a hook, on a small page. Other kinds
-    /// are only instantiated, since
-    /// their work has effects. An error reported by the plugin itself passes: the page may have
-    /// nothing for it.
-    async fn self_test(&self, plugin: Arc<Plugin>) -> Result<(), LoadError> {
-        let calls: Vec<(usize, RoleCall)> = plugin
-            .manifest
-            .roles
-            .iter()
-            .map(|role| RoleCall {
-                role: role.clone(),
-                options: "{}".to_owned(),
-            })
-            .enumerate()
-            .collect();
-        let failure = match &*plugin.code {
-            Code::Extractor(_) => {
-                let runtime = Arc::clone(&self.runtime);
-                let test = move || {
-                    let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
-                    let limits = plugin.limits;
-                    let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
-                    let group = RoleGroup {
-                        plugin,
-                        caller: None,
-                        calls,
-                        inputs: Inputs::default(),
-                    };
-                    Ok(first_failure(run_group(&runtime, &group, &page, begin)))
-                };
-                blocking(test).await?
-            }
-            Code::ExtractorOnDemand(_) => {
-                let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
-                let runtime = Arc::clone(&self.runtime);
-                let group = RoleGroup {
-                    plugin,
-                    caller: None,
-                    calls,
-                    inputs: Inputs::default(),
-                };
-                first_failure(task::extract(runtime, group, page).await)
-            }
-            Code::Hook(_) | Code::HookOnDemand(_) => {
-                let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
-                hook::selftest::self_test(Arc::clone(&self.runtime), plugin, page).await
-            }
-            Code::DeliveryHook(_) => hook::selftest::deliver(&self.runtime, &plugin).await,
-            Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) | Code::FetcherSync(_) => {
-                let runtime = Arc::clone(&self.runtime);
-                let (limits, nothing) = (plugin.limits, task::Invocation::Nothing);
-                task::run(runtime, (plugin, None), nothing, Arc::new(NoHost), limits)
-                    .await
-                    .err()
-            }
-        };
-        match failure {
-            None => Ok(()),
-            Some(error) => Err(LoadError::SelfTest(error.to_string())),
-        }
-    }
-}
-
-fn first_failure(results: Vec<(usize, Result<String, PluginError>)>) -> Option<PluginError> {
-    results
-        .into_iter()
-        .filter_map(|(_, result)| result.err())
-        .find(|error| {
-            // The SDK's answer to a role that the manifest lists and the component does not have.
-            let is_unserved = error
-                .invalid_input()
-                .is_some_and(|text| text.starts_with("role: this plugin does not serve"));
-            is_unserved || ends_instance(error) || matches!(error, PluginError::BadOutput(_))
-        })
 }
 
 /// The plugin's input schema, ready to check inputs.
@@ -522,14 +338,6 @@ fn check_file_name(path: &std::path::Path, found: &Inspection) -> Result<(), Loa
 /// The required file name of a plugin.
 pub fn file_name(kind: Kind, name: &str) -> String {
     format!("{}{name}.wasm", kind.file_prefix())
-}
-
-fn link_error(error: &wasmtime::Error) -> LoadError {
-    LoadError::Compile(words(error))
-}
-
-fn words(error: &wasmtime::Error) -> String {
-    crate::text::clean(&format!("{error:#}"), 1_000)
 }
 
 /// Runs slow work on a blocking thread.

@@ -2,6 +2,7 @@
 
 mod element;
 mod grammar;
+mod reason;
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +21,7 @@ use crate::view::View;
 use crate::work::Work;
 use element::Element;
 use grammar::{Grammar, Names};
+use reason::reason;
 
 /// Longest stretch between commas and deepest nesting of parentheses that is parsed:
 /// matching recurses once per combinator and once per level.
@@ -55,7 +57,7 @@ impl Selector {
         check_size(selectors)?;
         let mut input = cssparser::Parser::new(selectors);
         let list = SelectorList::parse(&Grammar, &mut input, ParseRelative::No)
-            .map_err(|error| SelectorError(format!("{:?}", error.kind)))?;
+            .map_err(|error| SelectorError(reason(&error.kind)))?;
         Ok(Self {
             tags: subject_tags(&list),
             list,
@@ -121,7 +123,7 @@ impl fmt::Debug for Selector {
 
 /// Why a text is no selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SelectorError(String);
+pub struct SelectorError(&'static str);
 
 impl fmt::Display for SelectorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,10 +143,12 @@ fn check_size(selectors: &str) -> Result<(), SelectorError> {
         }
         len = if byte == b',' { 0 } else { len + 1 };
         if nesting > MAX_NESTING {
-            return Err(SelectorError("too many nested parentheses".into()));
+            return Err(SelectorError("it has more than 16 nested parentheses"));
         }
         if len > MAX_COMPLEX_LEN {
-            return Err(SelectorError("too long".into()));
+            return Err(SelectorError(
+                "it has more than 2048 bytes between two commas",
+            ));
         }
     }
     Ok(())

@@ -137,10 +137,58 @@ fn what_is_no_selector_is_refused() {
     let long = "a+".repeat(1100) + "a";
     assert!(Selector::parse(&long).is_err());
     assert!(Selector::parse("a,".repeat(5000).trim_end_matches(',')).is_ok());
-    let message = Selector::parse("a::before")
-        .map(|_| ())
-        .map_err(|e| e.to_string());
-    assert!(message.is_err_and(|m| m.starts_with("not a selector: ")));
+}
+
+#[test]
+fn what_is_no_selector_says_why_in_words() {
+    for (text, why) in [
+        ("", "it, or a part between commas, is empty"),
+        ("a,", "it, or a part between commas, is empty"),
+        ("a, , b", "it, or a part between commas, is empty"),
+        ("a > > b", "nothing follows a combinator (space, >, + or ~)"),
+        (
+            "a:has(:has(b))",
+            "it has a part that is not allowed there, such as :has() in :has()",
+        ),
+        (
+            "a::before",
+            "it has a pseudo-class or pseudo-element that is not supported",
+        ),
+        (
+            "a:nope(b)",
+            "it has a pseudo-class or pseudo-element that is not supported",
+        ),
+        ("a:5", "no name follows a colon"),
+        (
+            "p|a",
+            "it has a namespace that is not known: html, svg, math, xlink and xml are",
+        ),
+        ("svg|5", "no name of an element follows |"),
+        ("a..b", "no name of a class follows a dot"),
+        ("[5]", "no name of an attribute follows ["),
+        ("[*href]", "no | follows * in [ ]"),
+        (
+            "[href!=x]",
+            "the name of an attribute is not followed by ], =, ~=, |=, ^=, $= or *=",
+        ),
+        (
+            "[href=5]",
+            "the value of an attribute is neither a word nor in quotes",
+        ),
+        (
+            "a)",
+            "it has a character or word that cannot stand where it is",
+        ),
+        ("a[href=", "it ends too early"),
+        (&":is(".repeat(17), "it has more than 16 nested parentheses"),
+        (
+            &"a+".repeat(1100),
+            "it has more than 2048 bytes between two commas",
+        ),
+    ] {
+        let error = Selector::parse(text).expect_err(text).to_string();
+        assert_eq!(error, format!("not a selector: {why}"), "{text}");
+    }
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn a_wrong_rule_is_refused_and_named() {
         ),
         (
             json!({"selectors": {"a": "p:hover"}}),
-            "selectors.a.selector: not a selector",
+            "selectors.a.selector: not a selector: it has a pseudo-class or pseudo-element that is not supported",
         ),
         (
             json!({"selectors": {"a": "p::before"}}),

@@ -1,16 +1,18 @@
 //! A call of a tool: its arguments become a request to the API, the answer becomes its result.
 
-use http::Method;
+mod arguments;
+
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Resource};
 use serde_json::{Map, Value, json};
 
 use super::follow::{self, Progress};
 use super::resources;
-use super::tools::{CHARS_ARGUMENT, Endpoint, Form, MAX_ITEMS, ROLES, SCAN_PARTS, takes_chars};
-use crate::bounds::{self, DEFAULT_CHARS, MAX_CHARS, MIN_CHARS};
+use super::tools::{Endpoint, Form, MAX_ITEMS, ROLES, SCAN_PARTS, takes_chars};
+use crate::bounds::{self, DEFAULT_CHARS, MIN_CHARS};
 use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::inside::{Call, Failure, Inside, segment};
+use arguments::{argument, chars, invalid, request, wait, whole};
 use orbweaver_engine::PluginInfo;
 use orbweaver_pipeline::blocking;
 
@@ -326,97 +328,6 @@ fn page_links(items: &Value) -> Vec<ContentBlock> {
     items.filter_map(link).take(MAX_LINKS).collect()
 }
 
-/// The request that these arguments make: to the path's parameters, then to query or body.
-fn request(endpoint: &Endpoint, mut arguments: JsonObject) -> Result<Call, Failure> {
-    let mut path = String::new();
-    for part in endpoint.path.split('/').skip(1) {
-        path.push('/');
-        match part
-            .strip_prefix('{')
-            .and_then(|part| part.strip_suffix('}'))
-        {
-            Some(name) => {
-                path.push_str(&segment(&argument(&arguments, name)?));
-                arguments.remove(name);
-            }
-            None => path.push_str(part),
-        }
-    }
-    match endpoint.method {
-        "get" => {
-            let mut call = Call::get(path);
-            for (name, value) in &arguments {
-                if !value.is_null() {
-                    call = call.with(name, &scalar(name, value)?);
-                }
-            }
-            Ok(call)
-        }
-        "delete" => Ok(Call::new(Method::DELETE, path)),
-        _ => Ok(Call::post(path, Value::Object(arguments))),
-    }
-}
-
-/// An argument that stands in a path.
-fn argument(arguments: &JsonObject, name: &str) -> Result<String, Failure> {
-    match arguments.get(name) {
-        None | Some(Value::Null) => Err(invalid(name, "is required")),
-        Some(value) => match scalar(name, value)? {
-            // Would be another path.
-            text if text.is_empty() => Err(invalid(name, "must not be empty")),
-            text => Ok(text),
-        },
-    }
-}
-
-fn scalar(name: &str, value: &Value) -> Result<String, Failure> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
-        Value::Bool(flag) => Ok(flag.to_string()),
-        _ => Err(invalid(name, "must be a string, a number or a boolean")),
-    }
-}
-
-/// Takes out how long the result may be.
-fn chars(arguments: &mut JsonObject) -> Result<usize, Failure> {
-    let chars = whole(
-        arguments,
-        CHARS_ARGUMENT,
-        MIN_CHARS as u64,
-        MAX_CHARS as u64,
-    )?;
-    arguments.remove(CHARS_ARGUMENT);
-    Ok(chars.map_or(DEFAULT_CHARS, |chars| {
-        usize::try_from(chars).unwrap_or(DEFAULT_CHARS)
-    }))
-}
-
-/// Takes out how long to wait.
-fn wait(arguments: &mut JsonObject, default: u64) -> Result<u64, Failure> {
-    let seconds = whole(arguments, "wait_seconds", 0, follow::MAX_WAIT)?;
-    arguments.remove("wait_seconds");
-    Ok(seconds.unwrap_or(default))
-}
-
-fn whole(arguments: &JsonObject, name: &str, min: u64, max: u64) -> Result<Option<u64>, Failure> {
-    let number = match arguments.get(name) {
-        None | Some(Value::Null) => return Ok(None),
-        Some(value) => value.as_u64(),
-    };
-    match number {
-        Some(number) if (min..=max).contains(&number) => Ok(Some(number)),
-        _ => Err(invalid(
-            name,
-            format!("must be a whole number between {min} and {max}"),
-        )),
-    }
-}
-
-fn invalid(field: &str, rule: impl std::fmt::Display) -> Failure {
-    ApiError::invalid(field, rule).into()
-}
-
 /// The result of a call: cut to its length, or the API's error.
 async fn finish(done: Result<Output, Failure>) -> CallToolResult {
     let output = match done {
@@ -466,37 +377,6 @@ pub(super) fn error(failure: &Failure) -> CallToolResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::tools::ENDPOINTS;
-
-    fn call(name: &str, arguments: Value) -> Result<String, String> {
-        let endpoint = ENDPOINTS.iter().find(|one| one.name == name).unwrap();
-        let Value::Object(arguments) = arguments else {
-            panic!("an object");
-        };
-        request(endpoint, arguments)
-            .map(|call| format!("{call:?}"))
-            .map_err(|failure| failure.message().to_owned())
-    }
-
-    #[test]
-    fn arguments_cannot_leave_their_place_in_a_path() {
-        let made = call("page", json!({"id": "../../v1/keys?x#y", "format": "a&b"})).unwrap();
-        assert!(
-            made.contains("/v1/pages/%2E%2E%2F%2E%2E%2Fv1%2Fkeys%3Fx%23y\"")
-                && made.contains("format=a%26b"),
-            "{made}"
-        );
-        for (arguments, message) in [
-            (json!({}), "id: is required"),
-            (json!({"id": ""}), "id: must not be empty"),
-            (
-                json!({"id": [1]}),
-                "id: must be a string, a number or a boolean",
-            ),
-        ] {
-            assert_eq!(call("page", arguments), Err(message.to_owned()));
-        }
-    }
 
     #[test]
     fn a_list_that_is_cut_goes_on_where_it_was_cut() {
@@ -507,20 +387,5 @@ mod tests {
         assert_eq!(value["items"].as_array().unwrap().len(), cut.kept);
         assert_eq!(value["next_offset"], 40 + cut.kept as u64);
         assert_eq!(continued(&mut value, 40, 10_000), None);
-    }
-
-    #[test]
-    fn numbers_out_of_bounds_name_the_field_and_the_rule() {
-        for (value, is_good) in [
-            (json!(0), true),
-            (json!(241), false),
-            (json!("9"), false),
-            (json!(-1), false),
-        ] {
-            let mut arguments = JsonObject::from_iter([("wait_seconds".to_owned(), value)]);
-            let seconds = wait(&mut arguments, 7);
-            assert_eq!(seconds.is_ok(), is_good, "{seconds:?}");
-        }
-        assert_eq!(wait(&mut JsonObject::new(), 7), Ok(7));
     }
 }

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, PageId, RunId};
 use orbweaver_core::webhook::Event;
 
-use super::outbox::{DeliverySubject, TakenDelivery};
+use super::taken::{DeliverySubject, TakenDelivery};
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
 use crate::notices::Topic;

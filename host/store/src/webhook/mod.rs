@@ -6,13 +6,13 @@ pub(crate) mod feed;
 mod list;
 pub(crate) mod outbox;
 pub(crate) mod receiver;
+mod taken;
 
 pub use feed::{MAX_PAGES, TakenPages};
 pub use list::{Delivery, DeliveryAttempt, DeliveryState};
-pub use outbox::{
-    AttemptResult, DeliverySubject, DueDelivery, EndedRun, NewAttempt, TakenDelivery,
-};
+pub use outbox::{AttemptResult, DueDelivery, NewAttempt};
 pub use receiver::{ProjectReceiver, QuarantineNotice, ReceiverDelivery};
+pub use taken::{DeliverySubject, EndedRun, TakenDelivery};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};

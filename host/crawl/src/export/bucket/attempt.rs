@@ -19,8 +19,10 @@ use super::{BucketRequest, FetchTransport, SecretProblem, open_secret};
 use crate::context::Crawls;
 use crate::export::Export;
 
-/// Bytes of a part, the same for all: some stores want that. 10,000 parts are the most.
+/// Bytes of a part, the same for all: some stores want that.
 const PART: usize = 16 << 20;
+/// Most parts of an upload, a rule of S3.
+const MAX_PARTS: usize = 10_000;
 /// Time limit of one request.
 const REQUEST: Duration = Duration::from_secs(120);
 /// Time limit for giving an upload up.
@@ -263,6 +265,7 @@ impl Attempt<'_> {
         index: usize,
         part: bytes::Bytes,
     ) -> Result<orbweaver_blobs::UploadedPart, Failure> {
+        check_parts(index)?;
         let known = self.progress.upload.lock().clone();
         let upload = match known {
             Some(upload) => upload,
@@ -352,11 +355,42 @@ impl Attempt<'_> {
     }
 }
 
+/// Whether an upload may have one more part.
+fn check_parts(count: usize) -> Result<(), Failure> {
+    if count < MAX_PARTS {
+        return Ok(());
+    }
+    let message = format!(
+        "the file is larger than {} GiB: S3 takes at most {MAX_PARTS} parts of an upload, and each has {} MiB",
+        (MAX_PARTS * PART) >> 30,
+        PART >> 20,
+    );
+    Err(Failure::new("INVALID_INPUT", message))
+}
+
 /// Gives an upload up. Where that fails, the bucket's own rules remove its parts.
 async fn abort(file: &BucketFile, upload: &str) {
     match timeout(ABORT, file.abort(upload)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "cannot give an upload to a bucket up"),
         Err(_) => tracing::warn!("cannot give an upload to a bucket up in time"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_too_many_parts_fails_for_good_and_says_so() {
+        assert!(check_parts(0).is_ok());
+        assert!(check_parts(9_999).is_ok());
+        let failure = check_parts(10_000).err().expect("a failure");
+        assert!(!failure.again);
+        assert_eq!(failure.code, "INVALID_INPUT");
+        assert_eq!(
+            failure.message,
+            "the file is larger than 156 GiB: S3 takes at most 10000 parts of an upload, and each has 16 MiB"
+        );
     }
 }

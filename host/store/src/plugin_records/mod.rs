@@ -1,14 +1,20 @@
 //! What plugins logged, and their failed calls: kept for their authors, bounded for each plugin, and
 //! deleted after some days.
 
+mod calls;
+mod lines;
+
+pub use calls::PluginCall;
+pub use lines::PluginLine;
+
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{per_database, read, signed, transact};
+use crate::db::{per_database, signed, transact};
 use crate::error::StoreError;
 use crate::plugin_state::StateOwner;
 use crate::store::Store;
-use crate::time::{from_ms, to_ms};
+use crate::time::to_ms;
 
 /// What a line and a call are part of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,55 +27,6 @@ pub struct RecordOrigin {
     pub run_kind: String,
     /// The run's id.
     pub run_id: Option<i64>,
-}
-
-/// A line that a plugin logged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PluginLine {
-    /// When.
-    pub at: DateTime<Utc>,
-    /// What it is part of.
-    pub origin: RecordOrigin,
-    /// `trace` to `error`.
-    pub level: String,
-    /// One line, without credentials.
-    pub message: String,
-}
-
-/// A failed call of a plugin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PluginCall {
-    /// When it ended.
-    pub at: DateTime<Utc>,
-    /// What it is part of.
-    pub origin: RecordOrigin,
-    /// SHA-256 of the component, lower-case hex.
-    pub digest: String,
-    /// JSON object: what was called, with its input, without credentials.
-    pub input: String,
-    /// SHA-256 of the whole input, lower-case hex.
-    pub input_digest: String,
-    /// The page's text, if the call had a page that is small enough.
-    pub body: Option<String>,
-    /// Why the call cannot be made again; empty if it can.
-    pub not_replayable: String,
-    /// The error's code.
-    pub code: String,
-    /// Its message, without credentials.
-    pub message: String,
-    /// CPU time in microseconds.
-    pub cpu_us: u64,
-    /// Wall time in microseconds.
-    pub wall_us: u64,
-    /// Largest memory in bytes.
-    pub memory: u64,
-}
-
-impl PluginCall {
-    fn bytes(&self) -> u64 {
-        let body = self.body.as_ref().map_or(0, String::len);
-        (self.input.len() + self.message.len() + body) as u64 + OVERHEAD
-    }
 }
 
 /// Bytes that a record counts besides its texts.
@@ -119,79 +76,19 @@ pub struct RecordPage<'a> {
     pub request_id: &'a str,
 }
 
-#[derive(sqlx_macros::FromRow)]
-struct LineRow {
-    id: i64,
-    ts: i64,
-    version: String,
-    request_id: String,
-    run_kind: String,
-    run_id: Option<i64>,
-    level: String,
-    message: String,
+/// Where records of one kind are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Table {
+    Lines,
+    Calls,
 }
 
-impl From<LineRow> for (i64, PluginLine) {
-    fn from(row: LineRow) -> Self {
-        let line = PluginLine {
-            at: from_ms(row.ts),
-            origin: RecordOrigin {
-                version: row.version,
-                request_id: row.request_id,
-                run_kind: row.run_kind,
-                run_id: row.run_id,
-            },
-            level: row.level,
-            message: row.message,
-        };
-        (row.id, line)
-    }
-}
-
-#[derive(sqlx_macros::FromRow)]
-struct CallRow {
-    id: i64,
-    ts: i64,
-    version: String,
-    request_id: String,
-    run_kind: String,
-    run_id: Option<i64>,
-    digest: String,
-    input: String,
-    input_digest: String,
-    // Bytes, because texts of PostgreSQL have no NUL.
-    body: Option<Vec<u8>>,
-    not_replayable: String,
-    code: String,
-    message: String,
-    cpu_us: i64,
-    wall_us: i64,
-    memory: i64,
-}
-
-impl From<CallRow> for (i64, PluginCall) {
-    fn from(row: CallRow) -> Self {
-        let number = |value| u64::try_from(value).unwrap_or_default();
-        let call = PluginCall {
-            at: from_ms(row.ts),
-            origin: RecordOrigin {
-                version: row.version,
-                request_id: row.request_id,
-                run_kind: row.run_kind,
-                run_id: row.run_id,
-            },
-            digest: row.digest,
-            input: row.input,
-            input_digest: row.input_digest,
-            body: row.body.and_then(|body| String::from_utf8(body).ok()),
-            not_replayable: row.not_replayable,
-            code: row.code,
-            message: row.message,
-            cpu_us: number(row.cpu_us),
-            wall_us: number(row.wall_us),
-            memory: number(row.memory),
-        };
-        (row.id, call)
+impl Table {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "plugin_logs",
+            Self::Calls => "plugin_calls",
+        }
     }
 }
 
@@ -265,59 +162,35 @@ per_database! {
         Ok(())
     }
 
-    /// Deletes the oldest lines of a plugin beyond its bounds.
-    pub(crate) async fn trim_lines(
+    /// Deletes the oldest records of a plugin in a table beyond a number and a sum of bytes.
+    pub(crate) async fn trim(
         conn: &mut Conn,
+        table: Table,
         owner: &StateOwner,
-        bounds: &RecordBounds,
+        most: u32,
+        most_bytes: u64,
     ) -> Result<(), StoreError> {
-        sqlx::query(
-            "DELETE FROM plugin_logs
+        let table = table.name();
+        let sql = format!(
+            "DELETE FROM {table}
              WHERE project_id = $1 AND own = $2 AND kind = $3 AND name = $4 AND id IN (
                  SELECT id FROM (
                      SELECT id, ROW_NUMBER() OVER (ORDER BY id DESC) AS place,
                             SUM(bytes) OVER (ORDER BY id DESC) AS total
-                     FROM plugin_logs
+                     FROM {table}
                      WHERE project_id = $1 AND own = $2 AND kind = $3 AND name = $4
                  ) AS kept WHERE place > $5 OR total > $6
-             )",
-        )
-        .bind(owner.project.get())
-        .bind(i64::from(owner.own))
-        .bind(owner.kind.as_str())
-        .bind(owner.name.as_str())
-        .bind(i64::from(bounds.lines))
-        .bind(signed(bounds.line_bytes))
-        .execute(&mut *conn)
-        .await?;
-        Ok(())
-    }
-
-    /// Deletes the oldest failed calls of a plugin beyond its bounds.
-    pub(crate) async fn trim_calls(
-        conn: &mut Conn,
-        owner: &StateOwner,
-        bounds: &RecordBounds,
-    ) -> Result<(), StoreError> {
-        sqlx::query(
-            "DELETE FROM plugin_calls
-             WHERE project_id = $1 AND own = $2 AND kind = $3 AND name = $4 AND id IN (
-                 SELECT id FROM (
-                     SELECT id, ROW_NUMBER() OVER (ORDER BY id DESC) AS place,
-                            SUM(bytes) OVER (ORDER BY id DESC) AS total
-                     FROM plugin_calls
-                     WHERE project_id = $1 AND own = $2 AND kind = $3 AND name = $4
-                 ) AS kept WHERE place > $5 OR total > $6
-             )",
-        )
-        .bind(owner.project.get())
-        .bind(i64::from(owner.own))
-        .bind(owner.kind.as_str())
-        .bind(owner.name.as_str())
-        .bind(i64::from(bounds.calls))
-        .bind(signed(bounds.call_bytes))
-        .execute(&mut *conn)
-        .await?;
+             )"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(owner.project.get())
+            .bind(i64::from(owner.own))
+            .bind(owner.kind.as_str())
+            .bind(owner.name.as_str())
+            .bind(i64::from(most))
+            .bind(signed(most_bytes))
+            .execute(&mut *conn)
+            .await?;
         Ok(())
     }
 
@@ -392,98 +265,15 @@ impl Store {
                 }
             }
             for owner in lines {
-                sql::plugin_records::trim_lines(tx, owner, &bounds).await?;
+                let (most, bytes) = (bounds.lines, bounds.line_bytes);
+                sql::plugin_records::trim(tx, Table::Lines, owner, most, bytes).await?;
             }
             for owner in calls {
-                sql::plugin_records::trim_calls(tx, owner, &bounds).await?;
+                let (most, bytes) = (bounds.calls, bounds.call_bytes);
+                sql::plugin_records::trim(tx, Table::Calls, owner, most, bytes).await?;
             }
             Ok(())
         })
-    }
-
-    /// Lines that a plugin logged in a project, newest first, with their ids.
-    #[crate::boxed]
-    pub async fn plugin_lines(
-        &self,
-        owner: &StateOwner,
-        page: &RecordPage<'_>,
-    ) -> Result<Vec<(i64, PluginLine)>, StoreError> {
-        let levels = page.levels.join(",");
-        let rows: Vec<LineRow> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT id, ts, version, request_id, run_kind, run_id, level, message
-                 FROM plugin_logs
-                 WHERE project_id = $1 AND own = $2 AND kind = $3 AND name = $4 AND id < $5
-                   AND ($6 = '' OR ',' || $6 || ',' LIKE '%,' || level || ',%')
-                   AND ($7 = '' OR request_id = $7)
-                 ORDER BY id DESC LIMIT $8",
-            )
-            .bind(owner.project.get())
-            .bind(i64::from(owner.own))
-            .bind(owner.kind.as_str())
-            .bind(owner.name.as_str())
-            .bind(page.before)
-            .bind(levels.as_str())
-            .bind(page.request_id)
-            .bind(i64::from(page.limit))
-            .fetch_all(pool)
-            .await?
-        });
-        Ok(rows.into_iter().map(<(i64, PluginLine)>::from).collect())
-    }
-
-    /// Failed calls of a plugin in a project, newest first, with their ids and without their bodies.
-    #[crate::boxed]
-    pub async fn plugin_calls(
-        &self,
-        owner: &StateOwner,
-        page: &RecordPage<'_>,
-    ) -> Result<Vec<(i64, PluginCall)>, StoreError> {
-        let rows: Vec<CallRow> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT id, ts, version, request_id, run_kind, run_id, digest, input, input_digest,
-                        NULL AS body, not_replayable, code, message, cpu_us, wall_us, memory
-                 FROM plugin_calls
-                 WHERE project_id = $1 AND own = $2 AND kind = $3 AND name = $4 AND id < $5
-                   AND ($6 = '' OR request_id = $6)
-                 ORDER BY id DESC LIMIT $7",
-            )
-            .bind(owner.project.get())
-            .bind(i64::from(owner.own))
-            .bind(owner.kind.as_str())
-            .bind(owner.name.as_str())
-            .bind(page.before)
-            .bind(page.request_id)
-            .bind(i64::from(page.limit))
-            .fetch_all(pool)
-            .await?
-        });
-        Ok(rows.into_iter().map(<(i64, PluginCall)>::from).collect())
-    }
-
-    /// A failed call of a plugin in a project, with its body.
-    #[crate::boxed]
-    pub async fn plugin_call(
-        &self,
-        owner: &StateOwner,
-        id: i64,
-    ) -> Result<Option<PluginCall>, StoreError> {
-        let row: Option<CallRow> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT id, ts, version, request_id, run_kind, run_id, digest, input, input_digest,
-                        body, not_replayable, code, message, cpu_us, wall_us, memory
-                 FROM plugin_calls
-                 WHERE project_id = $1 AND own = $2 AND kind = $3 AND name = $4 AND id = $5",
-            )
-            .bind(owner.project.get())
-            .bind(i64::from(owner.own))
-            .bind(owner.kind.as_str())
-            .bind(owner.name.as_str())
-            .bind(id)
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(row.map(|row| <(i64, PluginCall)>::from(row).1))
     }
 
     /// Deletes all records of a plugin: of a project's own in that project, of the instance's in all.

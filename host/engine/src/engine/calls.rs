@@ -1,0 +1,210 @@
+//! Calls of plugins.
+
+use std::sync::Arc;
+
+use super::Engine;
+use crate::error::{CodedError, ErrorCode, PluginError};
+use crate::extract::{RoleCall, RoleResult};
+use crate::hook::{
+    Delivery, HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange,
+};
+use crate::host::Host;
+use crate::kind::Kind;
+use crate::page::Page;
+use crate::plugin::Plugin;
+use crate::task::{CallOutput, Invocation, RunBudget};
+
+impl Engine {
+    /// Runs roles on a page. The answers are in the order of `calls`, each a JSON text. Every
+    /// component gets one new instance for the page and all of its roles. Dropping the future
+    /// interrupts running guests.
+    #[crate::boxed]
+    pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
+        let roles = calls.iter().map(|call| call.role.clone());
+        self.await_roles(roles.collect()).await;
+        self.inner.extract(&self.caller, page, calls).await
+    }
+
+    /// Runs a role on a page for a plugin that asks its host for it.
+    ///
+    /// # Errors
+    /// Wrong options are the asking plugin's fault; another failure names the role.
+    #[crate::boxed]
+    pub async fn extract_for_plugin(
+        &self,
+        role: &str,
+        page: &Arc<Page>,
+        options: &str,
+    ) -> Result<String, CodedError> {
+        let call = RoleCall {
+            role: role.to_owned(),
+            options: options.to_owned(),
+        };
+        match self.extract(page, vec![call]).await.pop() {
+            Some(Ok(json)) => Ok(json),
+            Some(Err(PluginError::Reported(error))) if error.code == ErrorCode::InvalidInput => {
+                Err(error)
+            }
+            Some(Err(error)) => Err(CodedError::failed(format!("extractor {role}: {error}"))),
+            None => Err(CodedError::failed(format!("extractor {role}: no answer"))),
+        }
+    }
+
+    /// Same as [`extract`](Self::extract), on the calling thread, for benchmarks and tools. Must
+    /// not be called within an asynchronous task.
+    pub fn extract_blocking(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
+        self.inner.extract_blocking(&self.caller, page, calls)
+    }
+
+    /// Runs an actor after checking the input against its schema. Dropping the future drops the
+    /// guest.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`](crate::ErrorCode::InvalidInput) names the field that breaks the schema; the other errors say
+    /// how the call failed.
+    #[crate::boxed]
+    pub async fn run_actor(
+        &self,
+        name: &str,
+        input: &serde_json::Value,
+        host: Arc<dyn Host>,
+    ) -> Result<CallOutput, PluginError> {
+        self.await_plugin(Kind::Actor, name).await;
+        let plugin = self.find(Kind::Actor, name)?;
+        self.inner.check_input(&plugin, input).await?;
+        let invocation = Invocation::Run(input.to_string().into());
+        let called = (plugin, self.caller.clone());
+        self.inner.run(called, invocation, host).await
+    }
+
+    /// Same as [`run_actor`](Self::run_actor), for a run in the background: it has its own time
+    /// limits, and does not count against the calls at the same time.
+    ///
+    /// # Errors
+    /// Same as [`Engine::run_actor`].
+    #[crate::boxed]
+    pub async fn run_actor_in_background(
+        &self,
+        name: &str,
+        input: &serde_json::Value,
+        host: Arc<dyn Host>,
+        budget: RunBudget,
+    ) -> Result<CallOutput, PluginError> {
+        self.await_plugin(Kind::Actor, name).await;
+        let plugin = self.find(Kind::Actor, name)?;
+        self.inner.check_input(&plugin, input).await?;
+        let invocation = Invocation::Run(input.to_string().into());
+        self.inner
+            .run_in_background((plugin, self.caller.clone()), invocation, host, budget)
+            .await
+    }
+
+    /// Runs the fetcher of a domain. `path` is the part after the domain, without a leading
+    /// slash; `params` is a JSON object.
+    ///
+    /// # Errors
+    /// Same as [`Engine::run_actor`].
+    #[crate::boxed]
+    pub async fn run_fetcher(
+        &self,
+        domain: &str,
+        path: &str,
+        params: &serde_json::Value,
+        host: Arc<dyn Host>,
+    ) -> Result<CallOutput, PluginError> {
+        self.await_fetchers().await;
+        let registry = self.inner.registry();
+        let plugin = registry.fetcher(self.project(), domain).cloned();
+        let plugin = plugin.ok_or_else(|| PluginError::NotFound {
+            kind: "fetcher",
+            name: domain.to_owned(),
+        })?;
+        self.inner.check_input(&plugin, params).await?;
+        let invocation = Invocation::Fetch(domain.into(), path.into(), params.to_string().into());
+        let called = (plugin, self.caller.clone());
+        self.inner.run(called, invocation, host).await
+    }
+
+    /// Which functions these hooks have together. A hook that is not loaded has those for pages,
+    /// so that its absence is noticed there.
+    pub fn hook_points(&self, hooks: &[HookUse]) -> HookPoints {
+        self.inner.hook_points(self.project(), hooks)
+    }
+
+    /// Passes a page through hooks, in their order. Dropping the future interrupts a running guest.
+    /// A hook that fails changes nothing, and is listed in the verdict.
+    #[crate::boxed]
+    pub async fn page_hooks(&self, hooks: &[HookUse], work: PageWork) -> PageVerdict {
+        for hook in hooks {
+            self.await_plugin(Kind::Hook, &hook.name).await;
+            let registry = self.inner.registry();
+            let plugin = registry
+                .get(self.project(), Kind::Hook, &hook.name)
+                .cloned();
+            if let Some(plugin) = plugin {
+                self.await_roles(plugin.manifest.needs.clone()).await;
+            }
+        }
+        self.inner.page_hooks(&self.caller, hooks, work).await
+    }
+
+    /// Passes a webhook's payload (JSON text) through the hooks that have `deliver`, in their order. A
+    /// hook that fails leaves it as it was, and is listed.
+    #[crate::boxed]
+    pub async fn delivery_hooks(
+        &self,
+        hooks: &[HookUse],
+        delivery: &Delivery,
+        payload: String,
+    ) -> (String, Vec<HookFailure>) {
+        for hook in hooks {
+            self.await_plugin(Kind::Hook, &hook.name).await;
+        }
+        self.inner
+            .delivery_hooks(&self.caller, hooks, delivery, payload)
+            .await
+    }
+
+    /// What hooks change of a request to a URL, each with its hook's name, and the hooks that
+    /// failed. A hook is asked only if its permission `http` covers the URL.
+    #[crate::boxed]
+    pub async fn request_hooks(
+        &self,
+        hooks: &[HookUse],
+        url: &str,
+        depth: u32,
+        attempts: u32,
+    ) -> (Vec<(String, RequestChange)>, Vec<HookFailure>) {
+        for hook in hooks {
+            self.await_plugin(Kind::Hook, &hook.name).await;
+        }
+        self.inner
+            .request_hooks(&self.caller, hooks, url, depth, attempts)
+            .await
+    }
+
+    /// Checks an input against a plugin's schema, as every call does; for callers that need the
+    /// result before the call.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`](crate::ErrorCode::InvalidInput), which names field and rule; [`PluginError::NotFound`].
+    #[crate::boxed]
+    pub async fn check_input(
+        &self,
+        kind: Kind,
+        name: &str,
+        input: &serde_json::Value,
+    ) -> Result<(), PluginError> {
+        let plugin = self.find(kind, name)?;
+        self.inner.check_input(&plugin, input).await
+    }
+
+    fn find(&self, kind: Kind, name: &str) -> Result<Arc<Plugin>, PluginError> {
+        let registry = self.inner.registry();
+        let plugin = registry.get(self.project(), kind, name).cloned();
+        plugin.ok_or_else(|| PluginError::NotFound {
+            kind: kind.as_str(),
+            name: name.to_owned(),
+        })
+    }
+}

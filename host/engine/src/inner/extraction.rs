@@ -1,0 +1,295 @@
+//! Runs roles on a page: those that others need first, and each component once.
+
+use std::sync::Arc;
+
+use orbweaver_core::ids::ProjectId;
+
+use super::Inner;
+use crate::error::PluginError;
+use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
+use crate::inputs::{Inputs, NO_OPTIONS, Outputs, Plan};
+use crate::journal::Caller;
+use crate::meter::Meter;
+use crate::page::Page;
+use crate::plugin::Code;
+use crate::registry::Visible;
+use crate::task;
+
+impl Inner {
+    /// Runs roles on a page; the answers are in the order of `calls`.
+    #[crate::boxed]
+    pub async fn extract(
+        &self,
+        caller: &Caller,
+        page: &Arc<Page>,
+        calls: Vec<RoleCall>,
+    ) -> Vec<RoleResult> {
+        let registry = self.registry();
+        let visible = Visible::new(&registry, caller);
+        let plan = Plan::of(visible, &calls);
+        let outputs = self.outputs(page, visible, plan).await;
+        let (mut answers, open) = Answers::known(calls, &outputs);
+        answers.fill(self.run_calls(page, visible, open, &outputs).await);
+        answers.finish()
+    }
+
+    /// Runs the roles that others need, each once, those that are needed first.
+    pub(crate) async fn outputs(
+        &self,
+        page: &Arc<Page>,
+        visible: Visible<'_>,
+        plan: Plan,
+    ) -> Outputs {
+        let mut outputs = Outputs::default();
+        for (role, error) in plan.broken {
+            outputs.insert(role, Err(error));
+        }
+        for roles in plan.ranks {
+            let results = self
+                .run_calls(page, visible, without_options(&roles), &outputs)
+                .await;
+            outputs.extend(&roles, results);
+        }
+        outputs
+    }
+
+    /// Runs calls whose needed roles have run.
+    async fn run_calls(
+        &self,
+        page: &Arc<Page>,
+        visible: Visible<'_>,
+        calls: Vec<(usize, RoleCall)>,
+        outputs: &Outputs,
+    ) -> Vec<(usize, RoleResult)> {
+        let Groups {
+            pooled,
+            on_demand,
+            mut results,
+        } = Groups::of(visible, calls, outputs);
+        // A plugin that may take longer than usual runs where those of projects do: a project's long
+        // calls then delay its own, and not the short ones of all others.
+        let usual = self.config.limits.extractor.default.cpu_ms;
+        let (own, pooled): (Vec<_>, Vec<_>) = pooled.into_iter().partition(|group| {
+            group.plugin.owner().is_some() || group.plugin.limits.cpu_ms > usual
+        });
+        let own = self.extract_pooled(visible.project(), page, own);
+        let pooled = self.extract_pooled(None, page, pooled);
+        let on_demand = async {
+            let tasks = on_demand
+                .into_iter()
+                .map(|group| self.extract_on_demand(page, group));
+            let results = futures::future::join_all(tasks).await;
+            results.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let (pooled, own, on_demand) = futures::future::join3(pooled, own, on_demand).await;
+        results.extend(pooled);
+        results.extend(own);
+        results.extend(on_demand);
+        results
+    }
+
+    /// Same as [`extract`](Self::extract), on the calling thread.
+    pub fn extract_blocking(
+        &self,
+        caller: &Caller,
+        page: &Arc<Page>,
+        calls: Vec<RoleCall>,
+    ) -> Vec<RoleResult> {
+        let registry = self.registry();
+        let visible = Visible::new(&registry, caller);
+        let plan = Plan::of(visible, &calls);
+        let mut outputs = Outputs::default();
+        for (role, error) in plan.broken {
+            outputs.insert(role, Err(error));
+        }
+        for roles in plan.ranks {
+            let calls = without_options(&roles);
+            let results = self.run_calls_blocking(page, visible, calls, &outputs);
+            outputs.extend(&roles, results);
+        }
+        let (mut answers, open) = Answers::known(calls, &outputs);
+        answers.fill(self.run_calls_blocking(page, visible, open, &outputs));
+        answers.finish()
+    }
+
+    fn run_calls_blocking(
+        &self,
+        page: &Arc<Page>,
+        visible: Visible<'_>,
+        calls: Vec<(usize, RoleCall)>,
+        outputs: &Outputs,
+    ) -> Vec<(usize, RoleResult)> {
+        let Groups {
+            pooled,
+            on_demand,
+            mut results,
+        } = Groups::of(visible, calls, outputs);
+        for group in pooled {
+            let limits = group.plugin.limits;
+            let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
+            results.extend(run_group(&self.runtime, &group, page, begin));
+        }
+        for group in on_demand {
+            let work = self.extract_on_demand(page, group);
+            results.extend(self.tasks.handle().block_on(work));
+        }
+        results
+    }
+
+    async fn extract_pooled(
+        &self,
+        owner: Option<ProjectId>,
+        page: &Arc<Page>,
+        groups: Vec<RoleGroup>,
+    ) -> Vec<(usize, RoleResult)> {
+        if groups.is_empty() {
+            return Vec::new();
+        }
+        let Some(_slot) = self.page_slot(owner).await else {
+            return Vec::new();
+        };
+        let (job, results) = PageJob::new(Arc::clone(&self.runtime), Arc::clone(page), groups);
+        let guard = CancelOnDrop(Arc::clone(&job));
+        self.pool_of(owner).spawn(move |workers| job.work(workers));
+        let results = results.await.unwrap_or_default();
+        drop(guard);
+        results
+    }
+
+    async fn extract_on_demand(
+        &self,
+        page: &Arc<Page>,
+        group: RoleGroup,
+    ) -> Vec<(usize, RoleResult)> {
+        let places: Vec<usize> = group.calls.iter().map(|(place, _)| *place).collect();
+        let owner = group.plugin.owner();
+        let Some(slot) = self.interpreter_slot(owner).await else {
+            return Vec::new();
+        };
+        let runtime = Arc::clone(&self.runtime);
+        let page = Arc::clone(page);
+        let task = self.tasks_of(owner).spawn(async move {
+            let results = task::extract(runtime, group, page).await;
+            drop(slot);
+            results
+        });
+        task.await.unwrap_or_else(|error| {
+            places
+                .into_iter()
+                .map(|place| (place, Err(error.clone())))
+                .collect()
+        })
+    }
+}
+
+/// Calls of roles without options, by their index.
+fn without_options(roles: &[String]) -> Vec<(usize, RoleCall)> {
+    let call = |role: &String| RoleCall {
+        role: role.clone(),
+        options: NO_OPTIONS.to_owned(),
+    };
+    roles.iter().map(call).enumerate().collect()
+}
+
+/// Calls by the component that serves them.
+#[derive(Default)]
+struct Groups {
+    pooled: Vec<RoleGroup>,
+    on_demand: Vec<RoleGroup>,
+    /// Of calls that no plugin serves.
+    results: Vec<(usize, RoleResult)>,
+}
+
+impl Groups {
+    fn of(visible: Visible<'_>, calls: Vec<(usize, RoleCall)>, outputs: &Outputs) -> Self {
+        let mut results = Vec::new();
+        let mut groups: Vec<RoleGroup> = Vec::new();
+        for (place, call) in calls {
+            let Some((plugin, role)) = visible.role(&call.role) else {
+                let error = PluginError::NotFound {
+                    kind: "extractor",
+                    name: call.role,
+                };
+                results.push((place, Err(error)));
+                continue;
+            };
+            let call = RoleCall {
+                role: role.to_owned(),
+                options: call.options,
+            };
+            match groups
+                .iter_mut()
+                .find(|group| Arc::ptr_eq(&group.plugin, plugin))
+            {
+                Some(group) => group.calls.push((place, call)),
+                None => match plugin.admit(visible.project()) {
+                    Ok(()) => groups.push(RoleGroup {
+                        plugin: Arc::clone(plugin),
+                        caller: visible.caller().clone(),
+                        calls: vec![(place, call)],
+                        inputs: Inputs::of(plugin, outputs),
+                    }),
+                    Err(refused) => results.push((place, Err(refused))),
+                },
+            }
+        }
+        let (pooled, on_demand) = groups
+            .into_iter()
+            .partition(|group| matches!(&*group.plugin.code, Code::Extractor(_)));
+        Self {
+            pooled,
+            on_demand,
+            results,
+        }
+    }
+}
+
+/// Answers by the index of their calls.
+struct Answers(Vec<Option<RoleResult>>);
+
+impl Answers {
+    fn new(calls: usize) -> Self {
+        Self((0..calls).map(|_| None).collect())
+    }
+
+    /// The answers of calls whose role has run already, and the other calls by their index.
+    fn known(calls: Vec<RoleCall>, outputs: &Outputs) -> (Self, Vec<(usize, RoleCall)>) {
+        let mut answers = Self::new(calls.len());
+        let mut open = Vec::with_capacity(calls.len());
+        for (place, call) in calls.into_iter().enumerate() {
+            let is_plain = call.options.is_empty() || call.options == NO_OPTIONS;
+            match outputs.get(&call.role).filter(|_| is_plain) {
+                Some(output) => {
+                    let output = output.as_ref().map(|json| json.as_ref().to_owned());
+                    answers.fill([(place, output.map_err(Clone::clone))]);
+                }
+                None => open.push((place, call)),
+            }
+        }
+        (answers, open)
+    }
+
+    fn fill(&mut self, results: impl IntoIterator<Item = (usize, RoleResult)>) {
+        for (place, result) in results {
+            if let Some(slot) = self.0.get_mut(place) {
+                *slot = Some(result);
+            }
+        }
+    }
+
+    fn finish(self) -> Vec<RoleResult> {
+        let missing = || Err(PluginError::Engine("the call was lost".to_owned()));
+        self.0
+            .into_iter()
+            .map(|answer| answer.unwrap_or_else(missing))
+            .collect()
+    }
+}
+
+struct CancelOnDrop(Arc<PageJob>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

@@ -1,0 +1,205 @@
+//! The rules of a manifest. An error names the field.
+
+use super::{FetcherInfo, HookPoint, Manifest};
+use crate::api_version;
+use crate::grants::Permissions;
+use crate::kind::Kind;
+
+/// Most roles that a plugin needs.
+const MAX_NEEDS: usize = 16;
+
+impl Manifest {
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_name("name", &self.name)?;
+        if self.version.is_empty() || self.version.len() > 64 {
+            return Err("version: 1 to 64 characters".to_owned());
+        }
+        if !api_version::is_supported(&self.api) {
+            return Err(format!(
+                "api: this host supports {} of orbweaver:plugin, not `{}`",
+                api_version::supported(),
+                self.api
+            ));
+        }
+        if self.description.len() > 2_000 {
+            return Err("description: at most 2,000 bytes".to_owned());
+        }
+        if self.kind != Kind::Extractor && !self.roles.is_empty() {
+            return Err(format!(
+                "roles: allowed for extractors only, this is a {}",
+                self.kind
+            ));
+        }
+        if self.roles.len() > 64 {
+            return Err("roles: at most 64".to_owned());
+        }
+        for (i, role) in self.roles.iter().enumerate() {
+            check_name(&format!("roles[{i}]"), role)?;
+            if self.roles.iter().take(i).any(|earlier| earlier == role) {
+                return Err(format!("roles[{i}]: `{role}` is listed twice"));
+            }
+        }
+        self.permissions
+            .check()
+            .map_err(|e| format!("permissions.{e}"))?;
+        self.check_needs()?;
+        self.check_hooks()?;
+        if self.kind == Kind::Extractor {
+            let Permissions {
+                http,
+                extract,
+                render,
+                crawl_data,
+                state,
+                secrets,
+                wasi: _,
+            } = &self.permissions;
+            let calls_host = *render || *crawl_data || *state || !secrets.is_empty();
+            if !http.is_empty() || !extract.is_empty() || calls_host {
+                return Err("permissions: an extractor may request `wasi` only".to_owned());
+            }
+        }
+        for (field, text) in [
+            ("input", &self.schema.input),
+            ("output", &self.schema.output),
+        ] {
+            let Some(text) = text else { continue };
+            let value: serde_json::Value =
+                serde_json::from_str(text).map_err(|e| format!("schema.{field}: not JSON: {e}"))?;
+            crate::schema::compile(&value).map_err(|e| format!("schema.{field}: {e}"))?;
+        }
+        match (&self.fetcher, self.kind) {
+            (None, Kind::Fetcher) => {
+                Err("fetcher.domains: a fetcher needs at least one domain".to_owned())
+            }
+            (Some(_), Kind::Extractor | Kind::Actor | Kind::Hook) => Err(format!(
+                "fetcher: allowed for fetchers only, this is a {}",
+                self.kind
+            )),
+            (Some(fetcher), Kind::Fetcher) => fetcher.check(),
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn check_needs(&self) -> Result<(), String> {
+        if self.needs.is_empty() {
+            return Ok(());
+        }
+        match self.kind {
+            Kind::Extractor => {}
+            Kind::Hook if self.hooks.contains(&HookPoint::Record) => {}
+            Kind::Hook => {
+                return Err("needs: only a hook with `record` has a use for it".to_owned());
+            }
+            Kind::Actor | Kind::Fetcher => {
+                return Err(format!(
+                    "needs: allowed for extractors and hooks only; a {} asks for roles with the \
+                     permission `extract`",
+                    self.kind
+                ));
+            }
+        }
+        if self.needs.len() > MAX_NEEDS {
+            return Err(format!("needs: at most {MAX_NEEDS}"));
+        }
+        for (i, role) in self.needs.iter().enumerate() {
+            check_name(&format!("needs[{i}]"), role)?;
+            if self.needs.iter().take(i).any(|earlier| earlier == role) {
+                return Err(format!("needs[{i}]: `{role}` is listed twice"));
+            }
+            if self.roles.contains(role) {
+                return Err(format!(
+                    "needs[{i}]: `{role}` is a role of this plugin itself"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_hooks(&self) -> Result<(), String> {
+        if self.kind != Kind::Hook {
+            return if self.hooks.is_empty() {
+                Ok(())
+            } else {
+                Err(format!(
+                    "hooks: allowed for hooks only, this is a {}",
+                    self.kind
+                ))
+            };
+        }
+        if self.hooks.is_empty() {
+            return Err(
+                "hooks: a hook needs at least one of discover, record, request, response, deliver"
+                    .to_owned(),
+            );
+        }
+        for (i, point) in self.hooks.iter().enumerate() {
+            if self.hooks.iter().take(i).any(|earlier| earlier == point) {
+                return Err(format!("hooks[{i}]: `{}` is listed twice", point.as_str()));
+            }
+        }
+        if self.hooks.contains(&HookPoint::Deliver) && self.hooks.len() > 1 {
+            return Err(
+                "hooks: `deliver` is exported by an interface of its own, so that a hook with it has \
+                 no other function"
+                    .to_owned(),
+            );
+        }
+        let Permissions {
+            http,
+            extract,
+            render,
+            crawl_data,
+            state,
+            secrets,
+            wasi: _,
+        } = &self.permissions;
+        let calls_host = *render || *crawl_data || *state || !secrets.is_empty();
+        if !extract.is_empty() || calls_host {
+            return Err("permissions: a hook may request `http` and `wasi` only".to_owned());
+        }
+        let changes_requests = self.hooks.contains(&HookPoint::Request);
+        if !http.is_empty() && !changes_requests {
+            return Err("permissions.http: only a hook with `request` has a use for it".to_owned());
+        }
+        if http.is_empty() && changes_requests {
+            return Err(
+                "permissions.http: a hook with `request` names the hosts whose requests it changes"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl FetcherInfo {
+    fn check(&self) -> Result<(), String> {
+        if self.domains.is_empty() || self.domains.len() > 1_000 {
+            return Err("fetcher.domains: 1 to 1,000".to_owned());
+        }
+        for (i, domain) in self.domains.iter().enumerate() {
+            let name = domain.strip_prefix("*.").unwrap_or(domain);
+            if !matches!(url::Host::parse(name), Ok(url::Host::Domain(host)) if host == name) {
+                return Err(format!(
+                    "fetcher.domains[{i}]: `{domain}` is not a lower-case host name"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Restricts names, because they are used in URLs, file names and metrics.
+fn check_name(field: &str, name: &str) -> Result<(), String> {
+    let well_formed = name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if well_formed {
+        return Ok(());
+    }
+    Err(format!(
+        "{field}: lower-case letters, digits and hyphens, starting with a letter, at most 64"
+    ))
+}
