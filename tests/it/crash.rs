@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use orbweaver_origin::SiteSpec;
 use orbweaver_tests::drill::{self, Database};
+use orbweaver_tests::postgres::Postgres;
 use orbweaver_tests::program::Launch;
 
 use crate::process::program;
@@ -107,4 +108,28 @@ async fn sigterm_hands_a_crawl_to_another_process() {
     let drill = || drill::hand_back(&launch(), Database::Postgres, &slow_site());
     let waited = tokio::task::spawn_blocking(drill).await.unwrap();
     waited.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// What a newer program changes when it starts: it adds, and takes nothing away.
+const NEWER: &str = "
+    ALTER TABLE pages ADD COLUMN later BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN later TEXT;
+    ALTER TABLE frontier ADD COLUMN later BIGINT NOT NULL DEFAULT 7;
+    CREATE TABLE later (id BIGINT PRIMARY KEY);
+    INSERT INTO _sqlx_migrations
+        (version, description, success, checksum, execution_time)
+    VALUES (9999, 'later', true, '\\x00', 0);";
+
+#[tokio::test]
+async fn nodes_are_upgraded_one_by_one_without_a_failed_request() {
+    let migrate = |url: &str| Postgres::shared().execute(url, NEWER);
+    // Its pages wait long enough for both programs to be started again meanwhile.
+    let spec = SiteSpec {
+        latency: Duration::from_millis(200),
+        ..site(600)
+    };
+    let drill = move || drill::upgrade(&launch(), &spec, migrate);
+    let requests = tokio::task::spawn_blocking(drill).await.unwrap();
+    let requests = requests.unwrap_or_else(|error| panic!("{error:#}"));
+    assert!(requests > 20, "{requests} requests");
 }

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::crawl;
 use crate::postgres::Postgres;
-use crate::program::{Launch, Program};
+use crate::program::{Launch, Program, ask_at};
 
 /// The database of a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,6 +271,92 @@ pub fn kill_nodes(
         resumed_after,
         took,
     })
+}
+
+/// Two programs on one database are upgraded one by one under load: `migrate` changes the database
+/// as a newer program does when it starts, then each program is asked to end and started again.
+/// Returns the number of requests made meanwhile.
+///
+/// A client asks the other program where one does not answer, as a load balancer does.
+///
+/// # Errors
+/// An answer other than 200, a program that does not end within ten seconds, or as [`kill`].
+pub fn upgrade(
+    launch: &Launch,
+    spec: &SiteSpec,
+    migrate: impl FnOnce(&str) -> Result<()>,
+) -> Result<u64> {
+    let site = LargeSite::start(spec)?;
+    let expected = crawl::expected_rows(&site);
+    let url = Database::Postgres.fresh()?.context("no database")?;
+    let folders = [tempfile::tempdir()?, tempfile::tempdir()?];
+    let start = |folder: &tempfile::TempDir| Program::start(launch, folder.path(), Some(&url));
+    let mut programs = folders.iter().map(start).collect::<Result<Vec<_>>>()?;
+    let addresses = Mutex::new(programs.iter().map(Program::address).collect::<Vec<_>>());
+    let first = programs.first().context("no program")?;
+    let run = crawl::submit(first, &crawl::whole_site(&site))?;
+    let (is_over, made) = (AtomicBool::new(false), AtomicU64::new(0));
+    let client = |number: usize| -> Result<()> {
+        let scanned = json!({"url": site.url("/")}).to_string();
+        let mut turn = number;
+        while !is_over.load(Ordering::Acquire) {
+            turn += 1;
+            let (method, path, body) = match turn % 2 {
+                0 => ("GET", format!("/v1/crawls/{run}"), ""),
+                _ => ("POST", "/v1/scan".to_owned(), scanned.as_str()),
+            };
+            let all = addresses
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            let mut order = all.iter().cycle().skip(turn).take(all.len());
+            let answer = order.find_map(|at| ask_at(*at, method, &path, body).ok());
+            let (status, answer) = answer.with_context(|| format!("{path}: nobody answers"))?;
+            if status != 200 {
+                bail!("{path}: {status} {}", String::from_utf8_lossy(&answer));
+            }
+            made.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    thread::scope(|scope| -> Result<()> {
+        let client = &client;
+        let clients: Vec<_> = (0..3)
+            .map(|number| scope.spawn(move || client(number)))
+            .collect();
+        let upgraded = (|| {
+            crawl::asked(&site, expected.len() as u64 / 10)?;
+            migrate(&url)?;
+            for folder in &folders {
+                let (status, took) = programs.remove(0).terminate()?;
+                if !status.success() || took > Duration::from_secs(10) {
+                    bail!("SIGTERM: {status} after {took:?}");
+                }
+                programs.push(start(folder)?);
+                *addresses.lock().unwrap_or_else(PoisonError::into_inner) =
+                    programs.iter().map(Program::address).collect();
+            }
+            let program = programs.first().context("no program")?;
+            crawl::finished(program, run, Duration::from_millis(20))
+        })();
+        is_over.store(true, Ordering::Release);
+        for client in clients {
+            let Ok(ended) = client.join() else {
+                bail!("a client panicked");
+            };
+            ended?;
+        }
+        let run_at_end = upgraded?;
+        if run_at_end["status"] != "done" || run_at_end["page_count"] != expected.len() {
+            bail!("the run did not end well: {run_at_end}");
+        }
+        Ok(())
+    })?;
+    let program = programs.first().context("no program")?;
+    if crawl::rows(program, &site, run)? != expected {
+        bail!("the run's pages are not those of the site");
+    }
+    Ok(made.into_inner())
 }
 
 /// The database can't grow in the middle of a crawl, and later it can again.

@@ -185,39 +185,60 @@ impl Program {
         method: &str,
         path: &str,
         body: &str,
-        mut take: impl FnMut(&[u8]),
+        take: impl FnMut(&[u8]),
     ) -> Result<u16> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(300)))?;
-        // HTTP/1.0: the answer is not chunked and ends with the connection.
-        write!(
-            stream,
-            "{method} {path} HTTP/1.0\r\nHost: bench\r\nAuthorization: Bearer {KEY}\r\n\
+        stream_at(self.address, method, path, body, take)
+    }
+}
+
+/// Makes a request to the program at this address; returns the answer's status and body.
+///
+/// # Errors
+/// No answer.
+pub fn ask_at(address: SocketAddr, method: &str, path: &str, body: &str) -> Result<(u16, Vec<u8>)> {
+    let mut answer = Vec::new();
+    let take = |piece: &[u8]| answer.extend_from_slice(piece);
+    let status = stream_at(address, method, path, body, take)?;
+    Ok((status, answer))
+}
+
+fn stream_at(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+    mut take: impl FnMut(&[u8]),
+) -> Result<u16> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(300)))?;
+    // HTTP/1.0: the answer is not chunked and ends with the connection.
+    write!(
+        stream,
+        "{method} {path} HTTP/1.0\r\nHost: bench\r\nAuthorization: Bearer {KEY}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        )?;
-        let mut reader = BufReader::with_capacity(1 << 16, stream);
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let status = line
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok())
-            .with_context(|| format!("no status in {line:?}"))?;
-        while line != "\r\n" {
-            line.clear();
-            if reader.read_line(&mut line)? == 0 {
-                bail!("the answer has no body");
-            }
+        body.len()
+    )?;
+    let mut reader = BufReader::with_capacity(1 << 16, stream);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let status = line
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .with_context(|| format!("no status in {line:?}"))?;
+    while line != "\r\n" {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 {
+            bail!("the answer has no body");
         }
-        let mut piece = vec![0; 1 << 16];
-        loop {
-            let read = reader.read(&mut piece)?;
-            if read == 0 {
-                return Ok(status);
-            }
-            take(piece.get(..read).unwrap_or_default());
+    }
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        let read = reader.read(&mut piece)?;
+        if read == 0 {
+            return Ok(status);
         }
+        take(piece.get(..read).unwrap_or_default());
     }
 }
 

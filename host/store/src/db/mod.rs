@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use orbweaver_blobs::Blobs;
+use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
@@ -104,10 +105,14 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .connect_with(connect.clone().auto_vacuum(SqliteAutoVacuum::Incremental))
         .await
         .map_err(failed)?;
-    sqlx_macros::migrate!("../../migrations/sqlite")
+    let mut migrations = sqlx_macros::migrate!("../../migrations/sqlite");
+    migrations
+        .set_ignore_missing(true)
         .run(&write)
         .await
         .map_err(migration_failed)?;
+    let least = sqlx::query_scalar(LEAST).fetch_optional(&write).await?;
+    may_use(&migrations, least)?;
     let read = SqlitePoolOptions::new()
         .max_connections(options.connections.max(1))
         .acquire_timeout(options.acquire_timeout)
@@ -144,7 +149,8 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
         .connect_with(postgres_at("database_url", &options.url)?)
         .await
         .map_err(cannot_connect("database_url"))?;
-    let migrations = sqlx_macros::migrate!("../../migrations/postgres");
+    let mut migrations = sqlx_macros::migrate!("../../migrations/postgres");
+    migrations.set_ignore_missing(true);
     let migrated = match direct(options)? {
         // The lock of the migrations belongs to a session.
         Some(direct) => {
@@ -160,7 +166,26 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
         None => migrations.run(&pool).await,
     };
     migrated.map_err(migration_failed)?;
+    let least = sqlx::query_scalar(LEAST).fetch_optional(&pool).await?;
+    may_use(&migrations, least)?;
     Ok(Db::Pg(pool))
+}
+
+/// Reads which migration a program must know at least; `migrations/README.md` says when that rises.
+const LEAST: &str = "SELECT value FROM settings WHERE name = 'schema.least'";
+
+/// Whether this program may use the database. It need not know the last migrations, so that nodes
+/// are upgraded one by one, and an older one may start again in between.
+fn may_use(known: &Migrator, least: Option<String>) -> Result<(), StoreError> {
+    let least = least.and_then(|least| least.parse().ok()).unwrap_or(0);
+    let last = known.iter().map(|known| known.version).max().unwrap_or(0);
+    if least > last {
+        return Err(StoreError::Open(format!(
+            "the database was changed by a newer program: it needs one that knows migration \
+             {least}, and this one knows {last}; start the newer program"
+        )));
+    }
+    Ok(())
 }
 
 /// The server itself, if the database is behind a pooler.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use orbweaver_store::Store;
+use orbweaver_store::{Options, Store, StoreError};
 use sha2::{Digest as _, Sha256};
 
 use crate::support::{postgres, sqlite};
@@ -52,5 +52,26 @@ fn released_migrations_are_never_changed() {
         let sql = std::fs::read(migrations().join(file)).unwrap();
         let message = format!("{file} was released: correct it with a new migration");
         assert_eq!(hex::encode(Sha256::digest(&sql)), digest, "{message}");
+    }
+}
+
+/// As a newer program leaves a database, with the number of the least that may use it.
+async fn changed_by_a_newer_one(options: &Options, least: &str) -> Result<Store, StoreError> {
+    let store = Store::open(options).await.unwrap();
+    store.set_setting("schema.least", least).await.unwrap();
+    store.close().await;
+    Store::open(options).await
+}
+
+#[tokio::test]
+async fn a_program_starts_on_a_database_unless_it_is_too_old_for_it() {
+    let (lite, _folder) = sqlite();
+    for options in [lite, postgres()] {
+        let store = changed_by_a_newer_one(&options, "1").await.unwrap();
+        store.ping().await.unwrap();
+        store.close().await;
+        let refused = changed_by_a_newer_one(&options, "9999").await;
+        let message = refused.map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("knows migration 9999"), "{message}");
     }
 }
