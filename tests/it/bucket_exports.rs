@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use orbweaver_core::ids::RunId;
+use orbweaver_core::setting::Millis;
 use orbweaver_crawl::export;
 use orbweaver_server::config::Role;
 use orbweaver_tests::s3::{ACCESS_KEY, Fault, S3, SECRET_KEY};
@@ -180,6 +181,25 @@ async fn a_large_export_is_uploaded_in_parts_through_faults() {
     assert!(file.len() > 33 << 20, "{} bytes", file.len());
     assert!(file == direct(&client, run, "format=ndjson&include=html").await);
     assert_eq!(export["bytes"], file.len());
+    worker.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_may_take_longer_than_a_page_to_answer() {
+    let s3 = S3::start().await.expect("a server");
+    let service = without_workers(false, |config| {
+        config.fetch.limits.first_byte_ms = Millis(100);
+    })
+    .await;
+    let client = service.client();
+    secrets(&client, &s3).await;
+    let run = done(&service, &pages(0..2, 1)).await;
+    s3.fail_put(Fault::Slow(Duration::from_millis(400)));
+    let worker = work(&service);
+    let place = queue(&client, run, &request(&s3, "ndjson", "title")).await;
+    let export = reaches(&client, &place, &["done", "failed"]).await;
+    assert_eq!(export["status"], "done", "{export}");
+    assert_eq!(s3.requests(&Method::PUT), 1, "it was not sent again");
     worker.abort();
 }
 

@@ -21,6 +21,8 @@ use crate::response::Raw;
 pub(crate) struct Bounds<'a> {
     pub limits: &'a Limits,
     pub started: Instant,
+    /// The longest wait for the head of the response.
+    pub first_byte: Duration,
     pub deadline: Instant,
     /// The time limit of the whole fetch, for messages.
     pub total: Duration,
@@ -62,12 +64,12 @@ pub(crate) async fn send(
     bounds: &Bounds<'_>,
 ) -> Result<Head, Fault> {
     let is_head = request.method() == Method::HEAD;
-    let first_byte = Instant::now() + bounds.limits.first_byte_ms.as_duration();
+    let first_byte = Instant::now() + bounds.first_byte;
     let until = first_byte.min(bounds.deadline);
     let response = match timeout_at(until, client.execute(request)).await {
         Ok(response) => response.map_err(|error| classify::fault(&error, Stage::Head))?,
         Err(_) if until < bounds.deadline => {
-            let message = format!("no response within {} ms", bounds.limits.first_byte_ms.0);
+            let message = format!("no response within {} ms", bounds.first_byte.as_millis());
             return Err(Fault::new(Kind::Timeout, SubKind::FirstByte, message).retryable());
         }
         Err(_) => return Err(bounds.late()),

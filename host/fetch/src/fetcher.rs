@@ -275,6 +275,9 @@ impl Fetcher {
         Bounds {
             limits,
             started,
+            first_byte: request
+                .first_byte
+                .unwrap_or(limits.first_byte_ms.as_duration()),
             deadline: started + total,
             total,
             max_bytes: request.max_bytes.unwrap_or(limits.max_body_bytes),

@@ -65,6 +65,9 @@ pub struct Request {
     pub respect_robots: bool,
     /// Time limit of the whole fetch; default: the configured limit.
     pub timeout: Option<Duration>,
+    /// Longest wait for the head of the response, in which the request's body is sent; default: the configured
+    /// limit.
+    pub first_byte: Option<Duration>,
     /// Size limit of the body, decoded and as received; default: the configured limit.
     pub max_bytes: Option<u64>,
     /// What to do beyond [`max_bytes`](Self::max_bytes).
@@ -97,6 +100,7 @@ impl Request {
             follow_refresh: false,
             respect_robots: false,
             timeout: None,
+            first_byte: None,
             max_bytes: None,
             oversize: Oversize::Fail,
             discard_body: false,

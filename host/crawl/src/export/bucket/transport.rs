@@ -82,6 +82,8 @@ impl Transport for FetchTransport {
             user_agent: Some(concat!("orbweaver/", env!("CARGO_PKG_VERSION")).to_owned()),
             follow_redirects: false,
             timeout: Some(self.timeout),
+            // A large part takes its time on a slow line, and so does joining all of them.
+            first_byte: Some(self.timeout),
             max_bytes: Some(self.max_answer),
             ..Request::new(head.method, head.uri.to_string())
         };
