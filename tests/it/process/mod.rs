@@ -12,6 +12,7 @@ mod registry;
 mod remote;
 mod safety;
 mod shared_file;
+mod terminal;
 mod traces;
 
 use std::io::{BufRead as _, BufReader};

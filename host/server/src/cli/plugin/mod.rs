@@ -17,7 +17,7 @@ use orbweaver_engine::{
 
 use super::Common;
 use super::doctor::plugin_place;
-use super::out::out;
+use super::out::{out, shown};
 use crate::config::PROGRAM;
 use crate::telemetry;
 use orbweaver_pipeline::Pipeline;
@@ -176,15 +176,15 @@ impl List {
                     "{:<10} {:<18} {:<9} {:>8} {:<14} {}",
                     plugin.kind.as_str(),
                     plugin.name,
-                    plugin.version,
+                    shown(&plugin.version),
                     plugin.size.div_ceil(1_024),
                     plugin.digest.get(..12).unwrap_or_default(),
-                    plugin.description,
+                    shown(&plugin.description),
                 )?;
             }
         }
         for (file, why) in &refused {
-            eprintln!("refused: {}: {why}", file.display());
+            eprintln!("refused: {}: {why}", shown(&file.display().to_string()));
         }
         if plugins.is_empty() && refused.is_empty() {
             eprintln!(
@@ -254,7 +254,7 @@ impl Check {
                 for cut in &plugin.limits_cut {
                     out!("limit        {cut}")?;
                 }
-                let (kind, name, version) = (plugin.kind, &plugin.name, &plugin.version);
+                let (kind, name, version) = (plugin.kind, &plugin.name, shown(&plugin.version));
                 out!("{kind} {name} {version} loads and passes its self-test")?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -271,11 +271,11 @@ fn show(found: &Inspection) -> std::io::Result<()> {
     out!(
         "{} {} ({})",
         manifest.name,
-        manifest.version,
+        shown(&manifest.version),
         manifest.kind.as_str()
     )?;
     if !manifest.description.is_empty() {
-        out!("{}", manifest.description)?;
+        out!("{}", shown(&manifest.description))?;
     }
     out!()?;
     out!("file name    {}", file_name(manifest.kind, &manifest.name))?;
@@ -292,10 +292,10 @@ fn show(found: &Inspection) -> std::io::Result<()> {
         found.shape.initial_memory
     )?;
     for import in &found.imports {
-        out!("imports      {import}")?;
+        out!("imports      {}", shown(import))?;
     }
     for export in &found.exports {
-        out!("exports      {export}")?;
+        out!("exports      {}", shown(export))?;
     }
     Ok(())
 }
@@ -323,7 +323,7 @@ fn permissions(asked: &Permissions) -> String {
     if parts.is_empty() {
         "nothing".to_owned()
     } else {
-        parts.join(", ")
+        shown(&parts.join(", "))
     }
 }
 

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::Value;
 
-use super::super::out::out;
+use super::super::out::{out, shown};
 use super::super::remote::Server;
 
 /// A member of an answer as text; empty if it is missing or null.
 fn text(item: &Value, field: &str) -> String {
     match item.pointer(field) {
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => shown(text),
         Some(Value::Null) | None => String::new(),
         Some(value) => value.to_string(),
     }

@@ -12,7 +12,7 @@ use orbweaver_kit::oci::{Credentials, Lock, Locked, Pulled, Reference, Registry}
 use serde_json::Value;
 
 use super::super::Common;
-use super::super::out::out;
+use super::super::out::{out, shown};
 use super::remote::additions;
 use crate::config::Config;
 
@@ -123,7 +123,7 @@ impl InstallOptions {
         eprintln!(
             "{} {} ({})\n{reference}\n{}",
             found.manifest.name,
-            found.manifest.version,
+            shown(&found.manifest.version),
             found.manifest.kind.as_str(),
             pulled.digest
         );

@@ -13,7 +13,7 @@ use orbweaver_kit::project::Project;
 use serde_json::{Value, json};
 
 use super::super::Common;
-use super::super::out::out;
+use super::super::out::{out, shown};
 use super::super::remote::{Server, Service};
 use super::registry::{InstallOptions, PublishOptions};
 
@@ -156,7 +156,7 @@ impl Publish {
         out!(
             "{} {} serves as version {number}",
             manifest.name,
-            manifest.version
+            shown(&manifest.version)
         )?;
         Ok(ExitCode::SUCCESS)
     }
@@ -172,10 +172,9 @@ pub(super) fn additions(had: &Value, wanted: &Value) -> Vec<String> {
                 let known = before.and_then(Value::as_array);
                 let is_new = |value: &&Value| known.is_none_or(|known| !known.contains(value));
                 more.extend(
-                    values
-                        .iter()
-                        .filter(is_new)
-                        .map(|value| format!("{name}={}", value.as_str().unwrap_or_default())),
+                    values.iter().filter(is_new).map(|value| {
+                        shown(&format!("{name}={}", value.as_str().unwrap_or_default()))
+                    }),
                 );
             }
             Value::Bool(true) if before != Some(&Value::Bool(true)) => more.push(name.clone()),
@@ -204,7 +203,7 @@ impl Versions {
             .flatten()
         {
             let text = |field: &str| match version.get(field) {
-                Some(Value::String(text)) => text.clone(),
+                Some(Value::String(text)) => shown(text),
                 Some(value) => value.to_string(),
                 None => String::new(),
             };
