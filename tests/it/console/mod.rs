@@ -1,6 +1,7 @@
 //! The console: signing in, pages, forms, guards, and what strangers' pages may do in it.
 
 mod hostile;
+mod plugin_names;
 mod shown;
 
 use orbweaver_origin::{Origin, Reply};
