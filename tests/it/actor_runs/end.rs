@@ -172,9 +172,9 @@ async fn floods_of_items_and_progress_stay_within_the_limits() {
         ("progress-flood", "PLUGIN_FAILED"),
         ("huge-item", "PLUGIN_FAILED"),
         ("spin", "PLUGIN_FAILED"),
-        ("output", "PLUGIN_FAILED"),
-        ("handles", "PLUGIN_FAILED"),
-        ("grow", "PLUGIN_FAILED"),
+        ("long", "PLUGIN_FAILED"),
+        ("leak", "PLUGIN_FAILED"),
+        ("eat", "PLUGIN_FAILED"),
     ] {
         let ended = run(&client, &json!({"do": what})).await;
         assert_eq!(ended["status"], "failed", "{what}: {ended}");

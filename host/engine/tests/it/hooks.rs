@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_engine::{
-    Engine, FoundLink, Grants, HookPoint, HookPoints, HookUse, Kind, Limit, Page, PageFate,
-    PageParts, PageVerdict, PageWork, Permissions, PluginError, Source, Visit,
+    Delivery, Engine, FoundLink, Grants, HookPoint, HookPoints, HookUse, Kind, Limit, Page,
+    PageFate, PageParts, PageVerdict, PageWork, Permissions, PluginError, Source, Visit,
 };
 use serde_json::{Value, json};
 
+use crate::hostile::{flooded, log};
 use crate::support::{assert_good_still_runs, config, engine_with, fixture, load, load_bytes};
 
 fn tool(config: &Value) -> HookUse {
@@ -215,7 +216,7 @@ async fn a_hook_ends_at_its_budgets() {
         assert_eq!(only_error(&verdict), &PluginError::Limit(cpu), "{point}");
         let verdict = run(
             &engine,
-            &[json!({point: {"do": "grow"}})],
+            &[json!({point: {"do": "eat"}})],
             work(&EVERY, &["c"]),
         )
         .await;
@@ -247,13 +248,101 @@ async fn a_hook_ends_at_its_budgets() {
             }
         }
     }
-    let verdict = run(
-        &engine,
-        &[json!({"record": {"do": "log"}})],
-        work(&EVERY, &[]),
-    )
-    .await;
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_hooks_log_is_cut_and_cleaned_and_nothing_is_left_for_the_next_page() {
+    let log = log();
+    let engine = engine_with("hook-tool").await;
+    let flood = [json!({"record": {"do": "log"}})];
+    let verdict = run(&engine, &flood, work(&EVERY, &[])).await;
     assert_eq!(verdict.failures, [], "lines beyond the budget are dropped");
+    let lines = flooded(&log, "hook:tool");
+    // The budget, and a note on the dropped lines.
+    assert_eq!(lines.len(), 20 + 1, "{lines:?}");
+    assert!(lines[0].contains(r"\u{1b}[2J"), "{}", lines[0]);
+    assert!(lines[0].contains("forged line"), "a line end is escaped");
+    assert!(lines[1].len() < 5_000, "{} bytes", lines[1].len());
+    assert!(lines[20].contains("dropped_lines=19982"), "{}", lines[20]);
+    // More pages than slots of the pool, so that every slot is used again.
+    for _ in 0..50 {
+        let verdict = run(&engine, &[json!({"record": {}})], work(&EVERY, &[])).await;
+        let seen: Value = serde_json::from_str(&verdict.records[0].data).unwrap();
+        // `response` and `record`, of this page.
+        assert_eq!(seen["calls"], 2);
+    }
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_delivery_hook_ends_at_its_budgets_and_leaves_the_payload() {
+    let log = log();
+    let engine = engine_with("hook-delivery").await;
+    let about = Delivery {
+        event: "crawl.done".to_owned(),
+        run_id: 7,
+        run_url: "https://example.com/".to_owned(),
+    };
+    let deliver = async |what: &str| {
+        let hooks = [HookUse {
+            name: "delivery".to_owned(),
+            config: Arc::from(json!({"do": what}).to_string()),
+        }];
+        let payload = r#"{"id":7}"#.to_owned();
+        engine.delivery_hooks(&hooks, &about, payload).await
+    };
+    for what in [
+        "spin",
+        "eat",
+        "recurse",
+        "shout",
+        "panic",
+        "unreachable",
+        "exit",
+        "divide",
+        "error",
+        "empty",
+        "not-json",
+        "nan",
+        "control",
+        "deep",
+        "big",
+    ] {
+        let (payload, failures) = deliver(what).await;
+        assert_eq!(payload, r#"{"id":7}"#, "{what}");
+        let [failure] = failures.as_slice() else {
+            panic!("{what}: {failures:?}");
+        };
+        let error = &failure.error;
+        let is_right = match what {
+            "spin" => *error == PluginError::Limit(Limit::Cpu(Duration::from_millis(500))),
+            "eat" => matches!(error, PluginError::Limit(Limit::Memory(_))),
+            "recurse" => *error == PluginError::Limit(Limit::Stack),
+            "shout" => *error == PluginError::Limit(Limit::HostCall(4 << 20)),
+            "error" => matches!(error, PluginError::Reported(_)),
+            "empty" | "not-json" | "nan" | "control" | "deep" => {
+                matches!(error, PluginError::BadOutput(_))
+            }
+            "big" => matches!(error, PluginError::Limit(Limit::Output(_))),
+            _ => matches!(error, PluginError::Trap(_)),
+        };
+        assert!(is_right, "{what}: {error}");
+        assert!(!error.to_string().contains('\u{1b}'), "{what}: {error}");
+    }
+    // What floods the log, grows until it is refused or looks around has an answer.
+    for what in ["fill", "peek", "remember", "remember"] {
+        let (payload, failures) = deliver(what).await;
+        assert_eq!(failures, [], "{what}");
+        let expected = match what {
+            "peek" => "[0,0,0]",
+            "remember" => "\"\"",
+            _ => payload.as_str(),
+        };
+        assert_eq!(payload, expected, "{what}");
+    }
+    assert_eq!(deliver("log").await.0, "null");
+    assert_eq!(flooded(&log, "hook:delivery").len(), 20 + 1);
     assert_good_still_runs(&engine).await;
 }
 

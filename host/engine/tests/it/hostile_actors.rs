@@ -201,7 +201,7 @@ async fn extraction_is_granted_by_role() {
 }
 
 /// A host whose fetches never end; it counts the waiting ones.
-struct Silent(Arc<()>, tokio::sync::mpsc::UnboundedSender<()>);
+pub struct Silent(pub Arc<()>, pub tokio::sync::mpsc::UnboundedSender<()>);
 
 impl Host for Silent {
     fn http(&self) -> Option<&dyn HttpHost> {

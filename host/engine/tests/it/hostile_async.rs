@@ -126,6 +126,20 @@ async fn unknown_callback_codes_are_traps() {
 }
 
 #[tokio::test]
+async fn an_actors_tables_do_not_grow_beyond_their_limit() {
+    let answer = attack(Actor {
+        core: "(table $t 1 funcref)",
+        // A refused growth returns -1; any other result is wrong.
+        run: "(if (i32.ne (table.grow $t (ref.null func) (i32.const 10000000)) (i32.const -1))
+                (then unreachable))
+              call $answer i32.const 0",
+        callback: "unreachable",
+        ..Actor::default()
+    });
+    assert_eq!(answer.await.as_deref(), Ok("null"));
+}
+
+#[tokio::test]
 async fn an_exit_without_an_answer_is_a_trap() {
     let answer = attack(Actor {
         run: "i32.const 0",
@@ -155,6 +169,7 @@ async fn waiting_for_nothing_ends() {
         imports: "(import \"host\" \"new\" (func $new (result i32)))",
         run: "(i32.or (i32.const 2) (i32.shl (call $new) (i32.const 4)))",
         callback: "i32.const 0",
+        ..Actor::default()
     });
     let answer = answer.await;
     let ended = is_trap(&answer) || answer == Err(PluginError::Limit(Limit::Wall(WALL)));
@@ -230,6 +245,7 @@ async fn leaked_handles_of_every_kind_end_the_call() {
             imports: &format!("(import \"host\" \"new\" (func $new (result {result})))"),
             run: LEAK,
             callback: "unreachable",
+            ..Actor::default()
         });
         assert_eq!(answer.await.as_ref(), Err(&handles), "{builtin}");
     }
@@ -249,6 +265,7 @@ async fn streams_and_futures_left_behind_are_dropped_with_the_call() {
                   (br_if $more (i32.lt_u (local.get $i) (i32.const 400))))
                 call $answer i32.const 0",
             callback: "unreachable",
+            ..Actor::default()
         });
         assert_eq!(answer.await.as_deref(), Ok("null"), "{builtin}");
     }

@@ -169,16 +169,19 @@ async fn a_run_ends_at_each_of_its_limits() {
     let cpu = Duration::from_millis(500);
     for (what, expected) in [
         ("spin", Some(Limit::Cpu(cpu))),
-        ("output", Some(Limit::Output(64 << 10))),
-        ("handles", Some(Limit::Handles(1_000))),
-        ("grow", None),
+        ("long", Some(Limit::Output(64 << 10))),
+        ("leak", Some(Limit::Handles(1_000))),
+        ("eat", None),
         ("panic", None),
     ] {
         let error = run(&engine, told(), what).await.unwrap_err();
         match expected {
             Some(limit) => assert_eq!(error, PluginError::Limit(limit), "{what}"),
             None if what == "panic" => {
-                assert!(error.to_string().contains("the tool panics"), "{error}");
+                assert!(
+                    error.to_string().contains("a message for the log"),
+                    "{error}"
+                );
             }
             None => assert!(
                 matches!(

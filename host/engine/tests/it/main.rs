@@ -21,6 +21,7 @@ mod hostile;
 mod hostile_actors;
 mod hostile_async;
 mod hostile_jobs;
+mod hostile_kinds;
 mod hostile_memory;
 mod interrupts;
 mod load;

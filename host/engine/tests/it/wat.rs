@@ -93,6 +93,8 @@ pub struct Actor<'a> {
     pub exports: &'a str,
     /// How the core module imports them, e.g. `(import "host" "x" (func $x (result i32)))`.
     pub imports: &'a str,
+    /// Further definitions in the core module.
+    pub core: &'a str,
     /// Body of `run`; returns a callback code: 0 exit, 1 yield, 2 + 16 × set wait.
     pub run: &'a str,
     /// Body of the callback; also returns a code.
@@ -106,6 +108,7 @@ impl Actor<'_> {
             builtins,
             exports,
             imports,
+            core,
             run,
             callback,
         } = self;
@@ -131,6 +134,7 @@ impl Actor<'_> {
       (func $return (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i64)))
     {imports}
     (import "mem" "memory" (memory 2))
+    {core}
     (func $answer (call $return (i32.const 0) (i32.const 16) (i32.const 4) (i32.const 0)
       (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i64.const 0)))
     (func (export "run") (param i32 i32) (result i32) {run})

@@ -37,6 +37,7 @@ pub mod host {
 
 extern crate self as hostile_support;
 
+pub mod deeds;
 pub mod look;
 
 /// The world `extractor`.

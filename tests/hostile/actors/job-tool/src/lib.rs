@@ -1,9 +1,8 @@
 //! In a run, or in a call that is none, does what its input says: emits and reports progress as it
-//! should, or floods, loops, grows, panics, and ignores that it is cancelled.
+//! should, or floods, ignores that it is cancelled, or does a bad deed.
 
-use hostile_support::host::parsing::from_html;
 use hostile_support::host::{http, job};
-use hostile_support::{Error, error, get};
+use hostile_support::{Error, deeds, error, get};
 
 hostile_support::actor!(run);
 
@@ -104,25 +103,8 @@ async fn run(input: String) -> Result<String, Error> {
             job::emit(&huge)?;
             Ok("1".to_owned())
         }
-        "spin" => loop {
-            std::hint::black_box(&input);
-        },
-        "grow" => {
-            let mut held: Vec<Vec<u8>> = Vec::new();
-            loop {
-                held.push(vec![1; 1 << 20]);
-                std::hint::black_box(&held);
-            }
-        }
-        "panic" => panic!("the tool panics"),
-        "output" => Ok(format!("\"{}\"", "x".repeat(1 << 20))),
-        "handles" => {
-            let mut pages = Vec::new();
-            loop {
-                pages.push(from_html("https://handles.example/", ""));
-            }
-        }
-        other => Err(error("invalid-input", format!("do: {other} is unknown"))),
+        other => deeds::act_with_pages(other)
+            .unwrap_or_else(|| Err(error("invalid-input", format!("do: {other} is unknown")))),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Well-behaved, without asynchronous functions: fetches its input (a URL as a JSON
-//! string) three times through `fetch-many`. Its call of `crawl-data` must be denied.
+//! string) three times through `fetch-many`. Its call of `crawl-data` must be denied. With `do:WHAT`
+//! for a URL it does a bad deed instead.
 
 use hostile_support::host::batch::{fetch_many, render_many};
 use hostile_support::host::crawl_data;
 use hostile_support::host::requests::{RenderRequest, WaitFor};
-use hostile_support::{Error, actor_sync, get};
+use hostile_support::{Error, actor_sync, deeds, get};
 
 const _: () = {
     hostile_support::manifest!();
@@ -18,6 +19,9 @@ const _: () = {
 };
 
 fn run(url: &str) -> Result<String, Error> {
+    if let Some(done) = url.strip_prefix("do:").and_then(deeds::act_with_pages) {
+        return done;
+    }
     let request = |i: u32| get(&format!("{url}?{i}"));
     let pages = fetch_many(&[request(1), request(2), request(3)], 0);
     let urls: Vec<String> = pages

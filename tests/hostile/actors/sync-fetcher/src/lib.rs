@@ -1,14 +1,17 @@
 //! Well-behaved, without asynchronous functions: returns one item for each path segment, fetched from
-//! the domain; the path `sold-out` is a cap with a time, `upstream` an error of the server.
+//! the domain; the path `sold-out` is a cap with a time, `upstream` an error of the server, `do/WHAT` a bad deed.
 
 use hostile_support::host::batch::fetch_many;
-use hostile_support::{Error, error, fetcher_sync, get};
+use hostile_support::{Error, deeds, error, fetcher_sync, get};
 
 const _: () = {
     hostile_support::manifest!();
     struct Plugin;
     impl fetcher_sync::exports::orbweaver::plugin::fetching_sync::Guest for Plugin {
         fn fetch(domain: String, path: String, _params: String) -> Result<Vec<String>, Error> {
+            if let Some(done) = path.strip_prefix("do/").and_then(deeds::act_with_pages) {
+                return Ok(vec![done?]);
+            }
             match path.as_str() {
                 "sold-out" => {
                     return Err(Error {

@@ -1,10 +1,10 @@
-//! A hook of deliveries that does what `do` of its configuration says: `spin`, `grow`, `trap`, `error`,
-//! `no-json`, `big`; otherwise it wraps the payload with its event, run and number of calls.
+//! A hook of deliveries that does what `do` of its configuration says: `big`, or a bad deed;
+//! otherwise it wraps the payload with its event, run and number of calls.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hostile_support::delivery_hook::exports::orbweaver::plugin::delivering::{Delivery, Guest};
-use hostile_support::{Error, error};
+use hostile_support::{Error, deeds};
 use serde_json::{Value, json};
 
 hostile_support::manifest!();
@@ -18,21 +18,13 @@ impl Guest for Plugin {
         let calls = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
         let config: Value = serde_json::from_str(&config).unwrap();
         match config["do"].as_str() {
-            Some("spin") => loop {
-                std::hint::black_box(0);
-            },
-            Some("grow") => {
-                let mut held = Vec::new();
-                loop {
-                    held.push(vec![1_u8; 1 << 20]);
-                    std::hint::black_box(&held);
+            Some("big") => return Ok(format!("\"{}\"", "x".repeat(2 << 20))),
+            Some(what) => {
+                if let Some(done) = deeds::act(what) {
+                    return done;
                 }
             }
-            Some("trap") => panic!("as told"),
-            Some("error") => return Err(error("failed", "as told\u{1b}[2J")),
-            Some("no-json") => return Ok("{".to_owned()),
-            Some("big") => return Ok(format!("\"{}\"", "x".repeat(2 << 20))),
-            _ => {}
+            None => {}
         }
         let payload: Value = serde_json::from_str(&payload).unwrap();
         Ok(json!({

@@ -1,6 +1,6 @@
-//! A hook that does what its configuration says: for each function an object with `do` (`spin`,
-//! `grow`, `recurse`, `shout`, `ask`, `trap`, `error`, `log`; absent: nothing bad) and data of the good answer. With `only`, URLs
-//! without this text are left alone.
+//! A hook that does what its configuration says: for each function an object with `do` (`ask`, `trap`,
+//! `error`, or a bad deed; absent: nothing bad) and data of the good answer. With `only`, URLs without this text are
+//! left alone.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,7 +9,7 @@ use hostile_support::hook::exports::orbweaver::plugin::hooking::{
     ResponseVerdict, RetryLater, RoleOutput, Visit, WantedUrl,
 };
 use hostile_support::host::types::Header;
-use hostile_support::{Error, Page, error, host};
+use hostile_support::{Error, Page, deeds, error, host};
 use serde_json::{Value, json};
 
 hostile_support::manifest!();
@@ -30,46 +30,17 @@ fn begin(config: &str, function: &str, url: &str) -> Result<Value, Error> {
     }
     let own = config[function].take();
     match own["do"].as_str() {
-        Some("spin") => loop {
-            std::hint::black_box(0);
-        },
-        Some("grow") => {
-            let mut held = Vec::new();
-            loop {
-                held.push(vec![1_u8; 1 << 20]);
-                std::hint::black_box(&held);
-            }
-        }
-        Some("recurse") => {
-            std::hint::black_box(down(0, &mut [0; 64]));
-            Ok(own)
-        }
-        Some("shout") => {
-            host::log::log(host::log::Level::Warn, &"x".repeat(60 << 20));
-            Ok(own)
-        }
         Some("ask") => loop {
             drop(std::hint::black_box(host::inputs::output("good")));
         },
         Some("trap") => panic!("as told, on {url}"),
         Some("error") => Err(error("failed", format!("as told, on {url}\u{1b}[2J"))),
-        Some("log") => {
-            for line in 0..10_000 {
-                host::log::log(host::log::Level::Warn, &format!("line {line}\u{1b}[2J"));
-            }
-            Ok(own)
-        }
-        _ => Ok(own),
+        Some(what) => match deeds::act(what) {
+            Some(Ok(_)) | None => Ok(own),
+            Some(Err(error)) => Err(error),
+        },
+        None => Ok(own),
     }
-}
-
-#[expect(unconditional_recursion, reason = "the point")]
-#[inline(never)]
-fn down(depth: u64, above: &mut [u8; 64]) -> u64 {
-    let mut frame = [depth as u8; 64];
-    frame[0] = frame[0].wrapping_add(above[63]);
-    let below = down(std::hint::black_box(depth + 1), &mut frame);
-    below + u64::from(std::hint::black_box(&frame)[7])
 }
 
 fn text(value: &Value) -> String {
