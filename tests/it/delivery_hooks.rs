@@ -108,7 +108,9 @@ async fn a_failed_hook_leaves_the_payload_and_is_listed() {
     load(&client).await;
     let site = site().await;
     let mut receiver = Receiver::start(&[]).await;
-    for what in ["spin", "eat", "recurse", "shout", "panic", "error", "not-json", "big"] {
+    for what in [
+        "spin", "eat", "recurse", "shout", "panic", "error", "not-json", "big",
+    ] {
         let hooks = json!([{"name": "delivery", "config": {"do": what}}]);
         let id = crawl(&client, &site, &receiver, hooks).await;
         let told = receiver.next().await.json();
@@ -140,7 +142,10 @@ async fn a_hook_whose_failure_ends_the_run_makes_it_fail() {
     let told = receiver.next().await.json();
     assert_eq!((&told["id"], &told["status"]), (&id, &json!("failed")));
     let why = told["error_message"].as_str().unwrap();
-    assert!(why.starts_with("hook delivery: ") && why.contains("red"), "{why}");
+    assert!(
+        why.starts_with("hook delivery: ") && why.contains("red"),
+        "{why}"
+    );
     let run = client.get(&format!("/v1/crawls/{id}")).await.ok();
     assert_eq!(run["status"], "failed");
     assert_eq!(run["page_count"], 1, "its pages stay");

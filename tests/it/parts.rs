@@ -26,6 +26,10 @@ const PAGES: usize = 6;
 struct Ground {
     origin: Arc<Origin>,
     names: Arc<Names>,
+    /// The path of a host's pages, without their number.
+    pages: &'static str,
+    /// How often held pages are released.
+    every: Duration,
 }
 
 fn host(number: usize) -> String {
@@ -34,6 +38,15 @@ fn host(number: usize) -> String {
 
 impl Ground {
     async fn start() -> Self {
+        Self::with("/p/", Duration::from_millis(10)).await
+    }
+
+    /// All pages are held.
+    async fn slow() -> Self {
+        Self::with("/held/p/", Duration::from_millis(100)).await
+    }
+
+    async fn with(pages: &'static str, every: Duration) -> Self {
         let origin = Origin::start().await.expect("a site");
         let at = |host: &str, path: &str| origin.url_at(host, path);
         let all = (0..HOSTS).map(|number| {
@@ -53,7 +66,7 @@ impl Ground {
                 .unwrap_or(0);
             let page: usize = request
                 .path()
-                .trim_start_matches("/p/")
+                .trim_start_matches(pages)
                 .parse()
                 .unwrap_or(0);
             // Every page but the first is found on another host.
@@ -61,7 +74,7 @@ impl Ground {
             let to = (page + 1).min(PAGES);
             Reply::html(format!(
                 "<title>{number} {page}</title>
-                 <a href='http://h{next}.site.example:{port}/p/{to}'>on</a>"
+                 <a href='http://h{next}.site.example:{port}{pages}{to}'>on</a>"
             ))
         });
         let names = Names::of(&[("site.example", &["127.0.0.1"])]);
@@ -71,6 +84,8 @@ impl Ground {
         Self {
             origin: Arc::new(origin),
             names,
+            pages,
+            every,
         }
     }
 
@@ -93,9 +108,8 @@ impl Ground {
         for number in 0..HOSTS {
             urls.insert(origin.url_at(&host(number), "/"));
             urls.insert(origin.url_at(&host(number), "/held/1"));
-            urls.extend(
-                (1..=PAGES).map(|page| origin.url_at(&host(number), &format!("/p/{page}"))),
-            );
+            let path = |page| format!("{}{page}", self.pages);
+            urls.extend((1..=PAGES).map(|page| origin.url_at(&host(number), &path(page))));
         }
         urls
     }
@@ -107,12 +121,12 @@ impl Ground {
 
     /// Lets held pages answer from now on.
     fn release(&self) -> tokio::task::JoinHandle<()> {
-        let origin = Arc::clone(&self.origin);
+        let (origin, every) = (Arc::clone(&self.origin), self.every);
         tokio::spawn(async move {
             loop {
                 origin.release();
                 // What is asked for later waits, too.
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                tokio::time::sleep(every).await;
             }
         })
     }
@@ -236,14 +250,15 @@ async fn what_a_stopped_node_has_not_done_is_done_by_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clients_concurrency_is_divided_among_the_nodes() {
     const AT_ONCE: usize = 6;
-    let ground = Ground::start().await;
+    let ground = Ground::slow().await;
     let first = ground.service().await;
     let second = first.node_with(|config| agent(config, "node-1")).await;
     let mut request = ground.request();
     request["concurrency"] = AT_ONCE.into();
     let run = create(&first, &request).await;
-    helped(&[&first, &second], 1).await;
+    // The first node sends less before the second one sends anything.
     let releasing = ground.release();
+    helped(&[&first, &second], 1).await;
     runs::ended(&first, run).await;
     releasing.abort();
     check(&first, run, &ground.expected()).await;

@@ -129,21 +129,6 @@ impl Postgres {
 }
 
 impl Postgres {
-    /// Runs statements on a database of this server.
-    ///
-    /// # Errors
-    /// When one of them fails.
-    pub fn execute(&self, url: &str, sql: &str) -> Result<()> {
-        run(Command::new(self.bin.join("psql")).args([
-            "--quiet",
-            "--set",
-            "ON_ERROR_STOP=1",
-            "--command",
-            sql,
-            url,
-        ]))
-    }
-
     /// Lets the server crash and recover: all connections break, and new ones are refused until
     /// it has replayed its log.
     ///

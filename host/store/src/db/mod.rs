@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use orbweaver_blobs::Blobs;
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -159,16 +159,22 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
                 .connect_with(direct)
                 .await
                 .map_err(cannot_connect(DIRECT_URL))?;
-            let migrated = migrations.run(&session).await;
+            let migrated = migrate(&migrations, &session).await;
             session.close().await;
             migrated
         }
-        None => migrations.run(&pool).await,
+        None => migrate(&migrations, &pool).await,
     };
-    migrated.map_err(migration_failed)?;
-    let least = sqlx::query_scalar(LEAST).fetch_optional(&pool).await?;
-    may_use(&migrations, least)?;
+    migrated?;
     Ok(Db::Pg(pool))
+}
+
+async fn migrate(migrations: &Migrator, pool: &PgPool) -> Result<(), StoreError> {
+    migrations.run(pool).await.map_err(migration_failed)?;
+    may_use(
+        migrations,
+        sqlx::query_scalar(LEAST).fetch_optional(pool).await?,
+    )
 }
 
 /// Reads which migration a program must know at least; `migrations/README.md` says when that rises.

@@ -3,6 +3,8 @@
 //! A host is crawled by one node at a time, so that politeness has one keeper. It moves to
 //! another node only when nothing of it is under way.
 
+mod dividing;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -67,6 +69,8 @@ pub(super) struct Lending {
     hosts_here: usize,
     /// Not written down yet.
     pub(super) changes: Vec<FrontierChange>,
+    /// The requests of each part for which room is being made, and when that of other nodes is.
+    shrunk: Option<(u32, Instant)>,
     /// When other nodes have returned what they had reserved, after the parts were ended.
     settled: Option<Instant>,
     notices: watch::Receiver<u64>,
@@ -84,6 +88,7 @@ impl Lending {
             lent: HashMap::new(),
             hosts_here: 0,
             changes: Vec::new(),
+            shrunk: None,
             settled: None,
             notices,
             next_look: now,
@@ -163,7 +168,7 @@ impl Lending {
     /// Time to the next look at the parts: soon while one that was just opened may be taken.
     fn pause(&self, now: Instant) -> Duration {
         let is_new = |part: &Part| now.duration_since(part.opened) < PATIENCE;
-        if self.parts.values().any(is_new) {
+        if self.shrunk.is_some() || self.parts.values().any(is_new) {
             LOOK
         } else {
             TEND
@@ -387,70 +392,9 @@ impl Crawler {
             }
             self.window.push(host, entry);
         }
-        self.divide_concurrency().await
-    }
-
-    /// Opens a part if the run has more hosts than this node needs, and other nodes took the last
-    /// part; whether it did.
-    async fn ask_for_help(&mut self, now: Instant) -> anyhow::Result<bool> {
-        let config = &self.shared.crawls.config;
-        let lending = &self.lending;
-        let all_taken = lending.parts.values().all(|part| part.is_leased);
-        let many = lending.parts.len();
-        let hosts = self.window.waiting_hosts();
-        let wants = all_taken
-            && many < config.parts
-            && self.rows > 0
-            && !self.is_full()
-            && self.capped.is_none()
-            && hosts >= config.part_hosts.max(2)
-            && hosts > many + 1
-            && self.window.len() > self.limiter.limit();
-        let each = self.shared.spec.concurrency;
-        let each = each.map(|all| all as usize / (many + 2));
-        if !wants || each == Some(0) {
-            return Ok(false);
-        }
-        let shared = Arc::clone(&self.shared);
-        let number = self.lending.next_part;
-        // Before the first URL is lent: pages of all nodes are committed in order from here on.
-        self.handle.has_parts.store(true, Ordering::Release);
-        let concurrency = each.and_then(|each| u32::try_from(each).ok());
-        let store = &shared.crawls.store;
-        if !store.open_part(shared.lease, number, concurrency).await? {
-            return Ok(false);
-        }
-        self.lending.next_part += 1;
-        let part = Part {
-            is_leased: false,
-            opened: now,
-            free_since: now,
-            hosts: 0,
-            lent: 0,
-            number: 0,
-            read: 0,
-        };
-        self.lending.parts.insert(number, part);
-        self.divide_concurrency().await?;
-        Ok(true)
-    }
-
-    /// Divides the concurrent requests that the client asked for among this node and the parts.
-    async fn divide_concurrency(&mut self) -> anyhow::Result<()> {
-        let Some(all) = self.shared.spec.concurrency else {
-            return Ok(());
-        };
-        let parts = u32::try_from(self.lending.parts.len()).unwrap_or(u32::MAX - 1);
-        let each = (all / (parts + 1)).max(1);
-        self.limiter
-            .fix(all.saturating_sub(each.saturating_mul(parts)).max(1));
-        if parts > 0 {
-            let store = &self.shared.crawls.store;
-            store
-                .set_part_concurrency(self.shared.lease.run, each)
-                .await?;
-        }
-        Ok(())
+        let parts = u32::try_from(self.lending.parts.len()).unwrap_or(u32::MAX - 2);
+        self.lending.shrunk = None;
+        self.divide_concurrency(parts).await
     }
 
     /// Ends the parts and reads their last reports.
