@@ -6,7 +6,6 @@
 mod dividing;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
