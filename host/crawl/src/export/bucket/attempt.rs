@@ -385,7 +385,7 @@ mod tests {
     fn a_file_of_too_many_parts_fails_for_good_and_says_so() {
         assert!(check_parts(0).is_ok());
         assert!(check_parts(9_999).is_ok());
-        let failure = check_parts(10_000).err().expect("a failure");
+        let failure = check_parts(10_000).expect_err("a failure");
         assert!(!failure.again);
         assert_eq!(failure.code, "INVALID_INPUT");
         assert_eq!(
