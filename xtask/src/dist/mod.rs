@@ -9,15 +9,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::build;
 use crate::shell::{output, root, run, target_dir};
 use crate::steps::Steps;
 
-/// Maximum size of the program with its plugins inside, in bytes.
-const MAX_PROGRAM_BYTES: u64 = 80_000_000;
+/// Size that the program with its plugins inside should not pass, in bytes. A larger one works, so
+/// that it is told and fails nothing.
+const GOAL_BYTES: u64 = 80_000_000;
 
 /// Asks the server's build script to link a smaller program.
 const LINK_SMALL: &str = "ORBWEAVER_LINK_SMALL";
@@ -103,10 +104,10 @@ fn embed(bare: &Path, program: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(&data);
     written?;
     let size = fs::metadata(program)?.len();
-    if size > MAX_PROGRAM_BYTES {
-        bail!("the program has {size} bytes, more than {MAX_PROGRAM_BYTES}");
-    }
     eprintln!("{}: {size} bytes", program.display());
+    if size > GOAL_BYTES {
+        eprintln!("warning: the program is larger than its goal of {GOAL_BYTES} bytes");
+    }
     Ok(())
 }
 
