@@ -26,6 +26,8 @@ const PAGES: usize = 6;
 struct Ground {
     origin: Arc<Origin>,
     names: Arc<Names>,
+    /// The first page's HTML.
+    start: String,
     /// The path of a host's pages, without their number.
     pages: &'static str,
     /// How often held pages are released.
@@ -55,7 +57,7 @@ impl Ground {
         });
         let all: String = all.collect();
         let port = origin.address().port();
-        origin.set("/start", Reply::html(all));
+        origin.set("/start", Reply::html(all.as_str()));
         origin.set_under("/", move |request| {
             let name = request.header("host").unwrap_or_default().to_owned();
             let number: usize = name
@@ -84,6 +86,7 @@ impl Ground {
         Self {
             origin: Arc::new(origin),
             names,
+            start: all,
             pages,
             every,
         }
@@ -223,6 +226,29 @@ async fn nodes_divide_the_hosts_of_one_run() {
     assert!(twice.is_empty(), "{twice:?}");
     let agents: BTreeSet<&String> = asked.values().flatten().collect();
     assert_eq!(agents.len(), 3, "{agents:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_to_a_page_of_another_node_makes_no_page_and_bills_none() {
+    let ground = Ground::start().await;
+    let origin = &ground.origin;
+    let moved = (0..HOSTS).map(|number| origin.url_at(&host(number), "/moved"));
+    let links: String = moved
+        .map(|url| format!("<a href='{url}'>moved</a>"))
+        .collect();
+    origin.set("/start", Reply::html(format!("{}{links}", ground.start)));
+    let start = origin.url_at("site.example", "/start");
+    origin.set("/moved", Reply::redirect(301, &start));
+    let first = ground.service().await;
+    let second = first.node_with(|config| agent(config, "node-1")).await;
+    let run = create(&first, &ground.request()).await;
+    helped(&[&first, &second], 1).await;
+    let releasing = ground.release();
+    runs::ended(&first, run).await;
+    releasing.abort();
+    check(&first, run, &ground.expected()).await;
+    let asked = ground.asked();
+    assert!(asked[&start].len() > 1, "another node fetched it, too");
 }
 
 #[tokio::test(flavor = "multi_thread")]

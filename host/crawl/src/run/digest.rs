@@ -53,25 +53,37 @@ impl Crawler {
 
     /// Takes what became of a lent URL.
     async fn digest(&mut self, stored: StoredReport) {
-        if let Some(host) = self.lending.returned(stored.seq) {
-            if let Some(known) = self.hosts.get(host) {
+        let lent = self.lending.returned(stored.seq);
+        if let Some((host, _)) = &lent {
+            if let Some(known) = self.hosts.get(*host) {
                 known.turn.charge(Instant::now(), 1);
             }
-            self.came_back(host);
+            self.came_back(*host);
         }
         let mut item = self.item();
         item.read = vec![stored.seq];
-        self.pending = self.pending.saturating_sub(1);
         let seq = stored.seq;
         let report: Report = match serde_json::from_str(&stored.report) {
             Ok(report) => report,
             Err(error) => {
                 tracing::error!(%error, run.id = %self.shared.lease.run, "cannot read a report");
-                item.changes = vec![FrontierChange::Failed { seq }];
-                self.handle.progress.lock().failed += 1;
+                if stored.stored {
+                    // The page counts; what it leads to is not known.
+                    self.pending = self.pending.saturating_sub(1);
+                    item.pages_of_parts = 1;
+                    item.changes = vec![FrontierChange::Done {
+                        seq,
+                        redirect_to: None,
+                    }];
+                    self.count_page(false);
+                } else if let Some((host, entry)) = lent {
+                    self.shared.unclaim(&[entry.hash]);
+                    self.window.push(host, entry);
+                }
                 return self.send(item).await;
             }
         };
+        self.pending = self.pending.saturating_sub(1);
         item.notes = self.take_report(report.plugins.into());
         self.shared.claims.lock().extend(report.chain);
         match report.end {

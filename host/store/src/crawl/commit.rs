@@ -2,6 +2,7 @@
 //! of URLs, usage events and the run's counters, all in one transaction. A crash neither
 //! loses nor duplicates a page.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
@@ -9,6 +10,7 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 use super::errors::FailedUrl;
 use super::frontier::{FrontierChange, NewFrontier};
 use super::notes::NewNote;
+use crate::accounts::CloudMode;
 use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::{BodyRows, NewBody};
 use crate::bodies::upload::Uploaded;
@@ -116,7 +118,8 @@ impl Store {
                     sql::page_feeds::pages_stored(tx, run, first).await?;
                 }
             }
-            sql::usage::bill(tx, &usage(&live)).await?;
+            let billed: Vec<_> = live.iter().map(|batch| billed(batch, &ids)).collect();
+            sql::usage::bill(tx, &in_order(&billed)).await?;
             if !self.is_shared() {
                 // The last statements: see `search`. Where others write, too, words are added
                 // later, a page at a time, so that nobody waits for a run's commit.
@@ -266,9 +269,34 @@ fn count(batch: &RunBatch, ids: &PageIds) -> u64 {
     stored.count() as u64
 }
 
+/// A batch's usage events, without pages that were not stored: several nodes may fetch a page that
+/// URLs of different hosts redirect to, and the run has it once.
+fn billed<'a>(batch: &'a RunBatch, ids: &PageIds) -> Cow<'a, [NewUsage]> {
+    let unstored = batch.pages.iter().filter(|page| id_of(page, ids).is_none());
+    let mut usage = Cow::Borrowed(batch.usage.as_slice());
+    for page in unstored {
+        let events = usage.to_mut();
+        let is_cloud = page.page.cloud_mode != CloudMode::None;
+        let cloud = |event: &mut NewUsage| take_one(&mut event.cloud_pages);
+        let plain = |event: &mut NewUsage| take_one(&mut event.pages);
+        // In a run that renders every page, those that were only fetched are cloud pages, too.
+        let _ = (is_cloud && events.iter_mut().any(cloud))
+            || events.iter_mut().any(plain)
+            || events.iter_mut().any(cloud);
+    }
+    usage
+}
+
+/// Takes one off a count; `false` if nothing is left.
+fn take_one(count: &mut u64) -> bool {
+    let left = count.checked_sub(1);
+    *count = left.unwrap_or_default();
+    left.is_some()
+}
+
 /// Usage events of all batches, sorted so that two nodes never deadlock.
-fn usage<'a>(batches: &[&'a RunBatch]) -> Vec<&'a NewUsage> {
-    let mut usage: Vec<&NewUsage> = batches.iter().flat_map(|batch| &batch.usage).collect();
+fn in_order<'a>(batches: &'a [Cow<'_, [NewUsage]>]) -> Vec<&'a NewUsage> {
+    let mut usage: Vec<&NewUsage> = batches.iter().flat_map(|batch| batch.iter()).collect();
     usage.sort_by(|a, b| (a.project, &a.token).cmp(&(b.project, &b.token)));
     usage
 }

@@ -6,6 +6,7 @@ use orbweaver_core::ids::RunId;
 use crate::db::{per_database, pieces, read};
 use crate::error::StoreError;
 use crate::notices::Topic;
+use crate::runs::PartLease;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
@@ -86,6 +87,15 @@ pub struct FrontierRow {
     pub priority: i32,
 }
 
+/// A URL lent to a part of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LentUrl {
+    /// Its place in what was lent to the part.
+    pub number: i64,
+    /// The URL.
+    pub url: FrontierRow,
+}
+
 /// A URL that a run has discovered, in any state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownRow {
@@ -115,6 +125,26 @@ struct QueuedRow {
     attempts: i64,
     next_at: i64,
     priority: i64,
+}
+
+impl From<QueuedRow> for FrontierRow {
+    fn from(row: QueuedRow) -> Self {
+        Self {
+            seq: row.seq,
+            url: row.url,
+            depth: u32::try_from(row.depth).unwrap_or_default(),
+            attempts: u32::try_from(row.attempts).unwrap_or_default(),
+            next_at: from_ms(row.next_at),
+            priority: i32::try_from(row.priority).unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(sqlx_macros::FromRow)]
+struct LentRow {
+    lent: i64,
+    #[sqlx(flatten)]
+    url: QueuedRow,
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -291,6 +321,23 @@ per_database! {
         Ok(())
     }
 
+    /// Lets what was lent to a part wait again, or to any part.
+    pub(crate) async fn take_back(
+        conn: &mut Conn,
+        run: RunId,
+        part: Option<i64>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE frontier SET part = NULL, lent = NULL
+             WHERE run_id = $1 AND part IS NOT NULL AND (part = $2 OR $2 < 0) AND state = 0",
+        )
+        .bind(run.get())
+        .bind(part.unwrap_or(-1))
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+
     /// Deletes the first URLs of a run, at most `limit`; returns how many.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
@@ -330,17 +377,38 @@ impl Store {
             .fetch_all(pool)
             .await?
         });
-        Ok(rows
-            .into_iter()
-            .map(|row| FrontierRow {
-                seq: row.seq,
-                url: row.url,
-                depth: u32::try_from(row.depth).unwrap_or_default(),
-                attempts: u32::try_from(row.attempts).unwrap_or_default(),
-                next_at: from_ms(row.next_at),
-                priority: i32::try_from(row.priority).unwrap_or_default(),
-            })
-            .collect())
+        Ok(rows.into_iter().map(FrontierRow::from).collect())
+    }
+
+    /// URLs lent to a part after place `after` that have no report yet, in the order of lending.
+    #[crate::boxed]
+    pub async fn lent_urls(
+        &self,
+        lease: PartLease,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<LentUrl>, StoreError> {
+        let rows: Vec<LentRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT f.lent, f.seq, f.url, f.depth, f.attempts, f.next_at, f.priority
+                 FROM frontier f
+                 WHERE f.run_id = $1 AND f.part = $2 AND f.lent > $3 AND f.state = 0
+                   AND NOT EXISTS (SELECT 1 FROM run_reports r
+                                   WHERE r.run_id = f.run_id AND r.seq = f.seq)
+                 ORDER BY f.lent LIMIT $4",
+            )
+            .bind(lease.run.get())
+            .bind(lease.part)
+            .bind(after)
+            .bind(i64::from(limit))
+            .fetch_all(pool)
+            .await?
+        });
+        let lent = rows.into_iter().map(|row| LentUrl {
+            number: row.lent,
+            url: row.url.into(),
+        });
+        Ok(lent.collect())
     }
 
     /// All known URLs of a leased run after position `seq`, in the order of discovery.

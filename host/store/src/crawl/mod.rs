@@ -14,11 +14,10 @@ pub use crate::pages::{
     pack_links, pack_targets, slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
-    BatchParts, Created, DeletionStep, Ending, Lease, LeasedPart, LeasedRun, LentUrl, NewReport,
-    NewRun, PartLease, PartState, Progress, Run, RunFilter, RunItem, RunState, SkipReason,
-    StoredReport,
+    BatchParts, Created, DeletionStep, Ending, Lease, LeasedPart, LeasedRun, NewReport, NewRun,
+    PartLease, PartState, Progress, Run, RunFilter, RunItem, RunState, SkipReason, StoredReport,
 };
 pub use commit::{Committed, RunBatch};
 pub use errors::FailedUrl;
-pub use frontier::{FrontierChange, FrontierRow, KnownRow, NewFrontier};
+pub use frontier::{FrontierChange, FrontierRow, KnownRow, LentUrl, NewFrontier};
 pub use notes::{FailurePlace, NewNote, NoteKind, RunFailure, RunNote};

@@ -4,7 +4,7 @@ mod dispatch;
 mod statement;
 
 pub(crate) use dispatch::{Db, Lite, per_database, read, transact};
-pub(crate) use statement::{number, pieces, signed};
+pub(crate) use statement::{none_of, number, pieces, signed};
 
 use std::path::Path;
 use std::str::FromStr as _;

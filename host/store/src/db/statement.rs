@@ -17,6 +17,16 @@ pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
+/// A condition that leaves out these ids, to be appended to others; empty without any. Ids are
+/// numbers, so they need no parameters.
+pub(crate) fn none_of<T: std::fmt::Display>(column: &str, ids: &[T]) -> String {
+    if ids.is_empty() {
+        return String::new();
+    }
+    let ids: Vec<String> = ids.iter().map(T::to_string).collect();
+    format!(" AND {column} NOT IN ({})", ids.join(", "))
+}
+
 /// A count or length as stored in the database, limited to `i64::MAX`.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)

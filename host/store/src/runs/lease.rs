@@ -6,7 +6,7 @@ use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::rows::RunRow;
 use super::{Run, columns};
-use crate::db::transact;
+use crate::db::{none_of, transact};
 use crate::error::StoreError;
 use crate::leases::Leased;
 use crate::store::Store;
@@ -97,18 +97,7 @@ impl Store {
         } else {
             ""
         };
-        let mut others = String::new();
-        for project in full {
-            others.push_str(if others.is_empty() {
-                " AND r.project_id NOT IN ("
-            } else {
-                ", "
-            });
-            others.push_str(&project.to_string());
-        }
-        if !others.is_empty() {
-            others.push(')');
-        }
+        let others = none_of("r.project_id", full);
         let sql = format!(
             "UPDATE runs SET status = 'running', started_at = COALESCE(started_at, $2),
                  lease_owner = $1, lease_until = $3, lease_epoch = lease_epoch + 1

@@ -8,7 +8,7 @@ pub(crate) mod rows;
 
 pub use lease::{Ending, Lease, LeasedRun};
 pub use list::RunItem;
-pub use parts::{BatchParts, LeasedPart, LentUrl, NewReport, PartLease, PartState, StoredReport};
+pub use parts::{BatchParts, LeasedPart, NewReport, PartLease, PartState, StoredReport};
 pub use remove::DeletionStep;
 
 use std::collections::BTreeMap;

@@ -1,11 +1,12 @@
 //! Parts of runs: leases, what is lent, and reports.
 
 use chrono::TimeDelta;
-use orbweaver_store::Store;
 use orbweaver_store::crawl::{
     BatchParts, Committed, Ending, FrontierChange, LeasedRun, NewFrontier, NewReport, PartLease,
     RunBatch,
 };
+use orbweaver_store::{NewUsage, Store};
+use sqlx::Connection as _;
 
 use crate::crawls::{batch, create, lease, new_run, now, open, page};
 use crate::support::postgres;
@@ -227,4 +228,72 @@ async fn a_deleted_runs_parts_are_gone_at_once_and_its_reports_later() {
     );
     while !store.remove_deleted().await.unwrap().finished {}
     assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn nodes_store_pages_of_one_run_one_after_the_other() {
+    let options = postgres();
+    let (store, project) = open(&options).await;
+    create(&store, &new_run(project, "https://example.org/")).await;
+    let run = lease(&store, "a", now()).await.unwrap();
+    assert!(store.open_part(run.lease, 0, Some(7)).await.unwrap());
+    let part = take(&store, "b", 0).await.unwrap();
+    // As another node does within its commit.
+    let mut other = sqlx::PgConnection::connect(&options.url).await.unwrap();
+    sqlx::query("SELECT pg_advisory_lock(1, CAST($1 AS INTEGER))")
+        .bind(run.lease.run.get())
+        .execute(&mut other)
+        .await
+        .unwrap();
+    let work = [reported(&run, part, &[0])];
+    let mut commit = std::pin::pin!(store.commit_crawl(&work));
+    // It is one of those that wait, and stays there.
+    let waits = async {
+        let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        while sqlx::query_scalar::<_, i64>(waiting)
+            .fetch_one(&mut other)
+            .await
+            .unwrap()
+            == 0
+        {}
+        other
+    };
+    let other = tokio::select! {
+        _ = &mut commit => panic!("the commit did not wait"),
+        other = waits => other,
+    };
+    other.close().await.unwrap();
+    assert_eq!(commit.await.unwrap(), [Committed::Written]);
+}
+
+#[tokio::test]
+async fn a_page_that_the_run_has_is_not_billed_again() {
+    let (store, run) = begun().await;
+    let part = take(&store, "b", 0).await.unwrap();
+    let billed = |seqs: &[i64]| RunBatch {
+        usage: vec![NewUsage {
+            project: run.lease.project,
+            token: format!("run:{}:{}", run.lease.run, seqs[0]),
+            call: "crawl",
+            pages: seqs.len() as u64,
+            cloud_pages: 0,
+            cost_micros: 0,
+            at: now(),
+            reservation: None,
+        }],
+        ..reported(&run, part, seqs)
+    };
+    let mut work = billed(&[0, 1, 2]);
+    work.pages[2].page.url_key = work.pages[1].page.url_key.clone();
+    store.commit_crawl(&[work]).await.unwrap();
+    let total = store.usage_total(run.lease.project).await.unwrap();
+    assert_eq!(total, (2, 0, 0));
+    // In a run that renders every page it is a cloud page.
+    let mut rendered = billed(&[3, 4]);
+    rendered.usage[0].cloud_pages = std::mem::take(&mut rendered.usage[0].pages);
+    rendered.pages[0].page.url_key = "https://example.org/0".to_owned();
+    store.commit_crawl(&[rendered]).await.unwrap();
+    let total = store.usage_total(run.lease.project).await.unwrap();
+    assert_eq!(total, (2, 1, 0));
 }

@@ -147,13 +147,13 @@ impl Lending {
         }
     }
 
-    /// Notes that what became of a URL is known: its host, if it was lent.
-    pub(super) fn returned(&mut self, seq: i64) -> Option<usize> {
+    /// Notes that what became of a URL is known: its host and entry, if it was lent.
+    pub(super) fn returned(&mut self, seq: i64) -> Option<(usize, Entry)> {
         let lent = self.lent.remove(&seq)?;
         if let Some(part) = self.parts.get_mut(&lent.part) {
             part.lent = part.lent.saturating_sub(1);
         }
-        Some(lent.host)
+        Some((lent.host, lent.entry))
     }
 
     /// Returns when another node tells of something.

@@ -6,7 +6,7 @@ use orbweaver_core::ids::RunId;
 use super::super::rows::{RunRow, columns};
 use super::super::{Lease, Run};
 use super::{LeasedPart, PartLease, PartState};
-use crate::db::{read, transact};
+use crate::db::{none_of, read, transact};
 use crate::error::StoreError;
 use crate::notices::Topic;
 use crate::store::Store;
@@ -105,7 +105,7 @@ impl Store {
             if done.rows_affected() == 0 {
                 return Ok(false);
             }
-            sql::run_parts::take_back(tx, run, part).await?;
+            sql::frontier::take_back(tx, run, Some(part)).await?;
             Ok(true)
         })
     }
@@ -132,18 +132,7 @@ impl Store {
         if !self.is_shared() || !self.has_free_part(now).await? {
             return Ok(None);
         }
-        let mut others = String::new();
-        for run in except {
-            others.push_str(if others.is_empty() {
-                " AND p.run_id NOT IN ("
-            } else {
-                ", "
-            });
-            others.push_str(&run.to_string());
-        }
-        if !others.is_empty() {
-            others.push(')');
-        }
+        let others = none_of("p.run_id", except);
         let skip = self.skip_locked();
         let pick = format!(
             "SELECT p.run_id, p.part FROM run_parts p
@@ -294,7 +283,7 @@ impl Store {
             .execute(&mut *tx)
             .await?;
             if done.rows_affected() == 1 {
-                sql::run_parts::take_back(tx, lease.run, lease.part).await?;
+                sql::frontier::take_back(tx, lease.run, Some(lease.part)).await?;
                 sql::notices::tell(tx, Topic::Parts).await?;
             }
             Ok(())

@@ -7,13 +7,12 @@
 //! A lease of a part has an epoch, as that of a run.
 
 mod lease;
-mod reading;
+mod reports;
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::Run;
-use crate::crawl::FrontierRow;
 use crate::db::{per_database, pieces};
 use crate::error::StoreError;
 use crate::notices::Topic;
@@ -73,15 +72,6 @@ pub struct StoredReport {
     pub stored: bool,
     /// A JSON object that only the engine reads.
     pub report: String,
-}
-
-/// A URL lent to a part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LentUrl {
-    /// Its place in what was lent to the part.
-    pub number: i64,
-    /// The URL.
-    pub url: FrontierRow,
 }
 
 /// What a batch of a run with parts has besides.
@@ -178,23 +168,6 @@ per_database! {
         Ok(())
     }
 
-    /// Lets what was lent to a part wait again.
-    pub(crate) async fn take_back(
-        conn: &mut Conn,
-        run: RunId,
-        part: i64,
-    ) -> Result<(), StoreError> {
-        sqlx::query(
-            "UPDATE frontier SET part = NULL, lent = NULL
-             WHERE run_id = $1 AND part = $2 AND state = 0",
-        )
-        .bind(run.get())
-        .bind(part)
-        .execute(&mut *conn)
-        .await?;
-        Ok(())
-    }
-
     /// Ends all leases of a run's parts and removes the parts. What was lent waits again. The
     /// reports stay.
     pub(crate) async fn close_all(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
@@ -203,13 +176,7 @@ per_database! {
             .execute(&mut *conn)
             .await?;
         // Also what was written as lent after its part had been closed.
-        sqlx::query(
-            "UPDATE frontier SET part = NULL, lent = NULL
-             WHERE run_id = $1 AND part IS NOT NULL AND state = 0",
-        )
-        .bind(run.get())
-        .execute(&mut *conn)
-        .await?;
+        sql::frontier::take_back(conn, run, None).await?;
         if done.rows_affected() > 0 {
             sql::notices::tell(conn, Topic::Parts).await?;
         }
@@ -219,14 +186,13 @@ per_database! {
     /// Deletes the reports of an ended run; pages of those that nobody has read are counted.
     pub(crate) async fn end(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
         close_all(&mut *conn, run).await?;
-        sqlx::query(
-            "UPDATE runs SET page_count = page_count
-                 + (SELECT count(*) FROM run_reports WHERE run_id = $1 AND stored = 1)
-             WHERE id = $1",
+        let pages: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM run_reports WHERE run_id = $1 AND stored = 1",
         )
         .bind(run.get())
-        .execute(&mut *conn)
+        .fetch_one(&mut *conn)
         .await?;
+        sql::runs::count_pages(conn, run, pages.unsigned_abs()).await?;
         delete_reports(conn, run).await?;
         Ok(())
     }
