@@ -26,8 +26,6 @@ const PAGES: usize = 6;
 struct Ground {
     origin: Arc<Origin>,
     names: Arc<Names>,
-    /// The first page's HTML.
-    start: String,
     /// The path of a host's pages, without their number.
     pages: &'static str,
     /// How often held pages are released.
@@ -57,7 +55,7 @@ impl Ground {
         });
         let all: String = all.collect();
         let port = origin.address().port();
-        origin.set("/start", Reply::html(all.as_str()));
+        origin.set("/start", Reply::html(all));
         origin.set_under("/", move |request| {
             let name = request.header("host").unwrap_or_default().to_owned();
             let number: usize = name
@@ -86,7 +84,6 @@ impl Ground {
         Self {
             origin: Arc::new(origin),
             names,
-            start: all,
             pages,
             every,
         }
@@ -132,6 +129,22 @@ impl Ground {
                 tokio::time::sleep(every).await;
             }
         })
+    }
+
+    /// Waits until so many nodes have sent requests for pages.
+    async fn asked_by(&self, nodes: usize) {
+        let wait = async {
+            while self.agents().len() != nodes {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(60), wait).await;
+        waited.expect("other nodes send requests");
+    }
+
+    /// The nodes that have sent requests for pages.
+    fn agents(&self) -> BTreeSet<String> {
+        self.asked().into_values().flatten().collect()
     }
 
     /// Requests for pages, by URL, with the user agents that sent them.
@@ -232,17 +245,15 @@ async fn nodes_divide_the_hosts_of_one_run() {
 async fn a_redirect_to_a_page_of_another_node_makes_no_page_and_bills_none() {
     let ground = Ground::start().await;
     let origin = &ground.origin;
-    let moved = (0..HOSTS).map(|number| origin.url_at(&host(number), "/moved"));
-    let links: String = moved
-        .map(|url| format!("<a href='{url}'>moved</a>"))
-        .collect();
-    origin.set("/start", Reply::html(format!("{}{links}", ground.start)));
+    // A held page has not answered before another node has its host.
+    let held = "<title>held</title><a href='/moved'>moved</a>";
+    origin.set("/held/1", Reply::html(held));
     let start = origin.url_at("site.example", "/start");
     origin.set("/moved", Reply::redirect(301, &start));
     let first = ground.service().await;
-    let second = first.node_with(|config| agent(config, "node-1")).await;
+    let _second = first.node_with(|config| agent(config, "node-1")).await;
     let run = create(&first, &ground.request()).await;
-    helped(&[&first, &second], 1).await;
+    ground.asked_by(2).await;
     let releasing = ground.release();
     runs::ended(&first, run).await;
     releasing.abort();
@@ -295,7 +306,7 @@ async fn the_clients_concurrency_is_divided_among_the_nodes() {
         .map(|request| request.open)
         .max();
     assert!(most <= Some(AT_ONCE), "{most:?} requests at once");
-    let agents: BTreeSet<String> = ground.asked().into_values().flatten().collect();
+    let agents = ground.agents();
     assert_eq!(agents.len(), 2, "{agents:?}");
 }
 
