@@ -250,6 +250,7 @@ fn work_out(
     let for_extractors = text.is_some() && runs_extractors;
     let for_hooks = shared.hooks.need_pages(&shared.engine);
     let page = (for_extractors || for_hooks).then(|| {
+        let html = text.clone().unwrap_or_default();
         Page::new(PageParts {
             url: entry.url.clone(),
             final_url: response.final_url.clone(),
@@ -266,8 +267,8 @@ fn work_out(
                     status: hop.status,
                 })
                 .collect(),
-            body: Arc::from(&response.body[..]),
-            html: text.clone().unwrap_or_default(),
+            body: PageParts::shared_body(&response.body, &html),
+            html,
             cost_usd: 0.0,
         })
     });

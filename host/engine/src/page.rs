@@ -35,6 +35,18 @@ pub struct PageParts {
     pub cost_usd: f64,
 }
 
+impl PageParts {
+    /// A body for [`PageParts::body`], in the allocation of its text if both are the same bytes, as
+    /// those of nearly every page are.
+    pub fn shared_body(body: &[u8], html: &Arc<str>) -> Arc<[u8]> {
+        if body == html.as_bytes() {
+            Arc::clone(html).into()
+        } else {
+            Arc::from(body)
+        }
+    }
+}
+
 /// A page. Cheap to share (`Arc<Page>`); its DOM is parsed once, on first use.
 #[derive(Debug)]
 pub struct Page {

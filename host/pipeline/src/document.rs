@@ -139,6 +139,7 @@ impl Document {
         let content_type = content_type.map(|(_, value)| value.as_str());
         let kind = content::sniff(content_type, &parts.body).kind;
         parts.html = text(kind, &parts.body, content_type);
+        parts.body = PageParts::shared_body(&parts.body, &parts.html);
         Page::new(parts)
     }
 
@@ -298,7 +299,7 @@ impl Document {
             status: self.status,
             headers: self.headers.clone(),
             redirects: self.redirects.clone(),
-            body: Arc::from(body),
+            body: PageParts::shared_body(body, &html),
             html,
             ..PageParts::default()
         })

@@ -1,5 +1,6 @@
 //! The language of a text, where the page declares none.
 
+use orbweaver_markup::{Token, Tokens, names};
 use orbweaver_sdk::dom::{View, tag};
 use orbweaver_sdk::text::is_hidden;
 
@@ -11,6 +12,25 @@ const FEWEST_LETTERS: usize = 40;
 const MAX_NODES: usize = 4_000;
 /// Text nodes shorter than this are rather labels of buttons, often in another language.
 const SHORTEST: usize = 25;
+
+/// The `lang` of the root element, as written, from the first bytes of a page: without parsing it.
+/// `None` where it takes the whole document to know, as where `<html>` is not the first tag.
+pub fn of_root(start: &[u8]) -> Option<&str> {
+    let start = match str::from_utf8(start) {
+        Ok(text) => text,
+        // The last character may be cut.
+        Err(error) => str::from_utf8(start.get(..error.valid_up_to())?).ok()?,
+    };
+    let mut tokens = Tokens::new(start.trim_start_matches('\u{feff}'));
+    let is_space = |token: &Token<'_>| matches!(token, Token::Text(text) if text.trim().is_empty());
+    let Token::Start(tag) = tokens.find(|token| !is_space(token))? else {
+        return None;
+    };
+    let lang = tokens.attribute("lang")?.trim_ascii();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_tag = !lang.is_empty() && lang.bytes().all(is_plain);
+    (tag.name == names::HTML && is_tag).then_some(lang)
+}
 
 /// The BCP 47 tag of the language that the page's text is in; `None` where there is too little
 /// text, or the answer is not reliable.
@@ -184,7 +204,64 @@ fn tag_of(code: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use orbweaver_sdk::head::Head;
+    use orbweaver_sdk::testing::Document;
+
     use super::*;
+
+    #[test]
+    fn the_first_tag_says_what_the_document_says() {
+        for (expected, html) in [
+            (Some("en"), "<html lang=en>"),
+            (
+                Some("de-AT"),
+                "\u{feff}<!DOCTYPE html>\n<!-- <html lang=fr> --><HTML class='a>b' LANG=' de-AT '>",
+            ),
+            (
+                Some("en_GB"),
+                "<?xml version='1.0'?><html xml:lang=fr lang=en_GB lang=it>",
+            ),
+            // The whole document is needed.
+            (None, "<html><head>"),
+            (None, "<html xml:lang=fr><head>"),
+            (None, "<html lang=''><head>"),
+            (None, "<html lang='&#101;n'><head>"),
+            (None, "text<html lang=en>"),
+            (None, "<p><html lang=en>"),
+            (None, "</html><html lang=en>"),
+            (None, "<svg lang=en>"),
+            (None, "<title><html lang=en></title>"),
+            (None, ""),
+        ] {
+            assert_eq!(of_root(html.as_bytes()), expected, "{html}");
+            let Some(expected) = expected else { continue };
+            let document = Document::new("https://example.org/", html);
+            let page = document.page();
+            let head = Head::of(&page).unwrap();
+            assert_eq!(head.lang, Some(expected), "{html}");
+        }
+    }
+
+    #[test]
+    fn a_tag_that_is_cut_says_nothing() {
+        let html = "<!DOCTYPE html><html class=\"a\" lang=\"en-GB\" dir=ltr>é".as_bytes();
+        for end in 0..=html.len() {
+            let found = of_root(&html[..end]);
+            let whole = html[15.min(end)..end].contains(&b'>');
+            assert_eq!(found, whole.then_some("en-GB"), "{end}");
+        }
+    }
+
+    #[test]
+    fn other_encodings_are_left_to_the_parser() {
+        let wide: Vec<u8> = "<html lang=en>"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        assert_eq!(of_root(&wide), None);
+        assert_eq!(of_root(b"<html lang=en><title>caf\xe9"), Some("en"));
+        assert_eq!(of_root(b"\xe9<html lang=en>"), None);
+    }
 
     #[test]
     fn every_language_that_can_be_detected_has_a_tag() {

@@ -6,6 +6,9 @@ use orbweaver_sdk::hook::{Hook, Made, RecordVerdict, Visit};
 use orbweaver_sdk::{Error, Page};
 use serde::Deserialize;
 
+/// Bytes of a page that are read for its first tag.
+const START: u32 = 2 << 10;
+
 orbweaver_sdk::hook! { hook: LanguageFilter }
 
 /// The configuration.
@@ -34,13 +37,13 @@ impl Hook for LanguageFilter {
         page: &Page<'_>,
         _made: &Made,
     ) -> Result<RecordVerdict, Error> {
-        let view = page.view()?;
-        let head = Head::of(page)?;
-        let declared = head
-            .language(page)
-            .map(str::trim)
-            .filter(|tag| !tag.is_empty());
-        let Some(language) = declared.or_else(|| language::detect(view)) else {
+        let start = page.read(0, START);
+        // Most pages say it in their first tag, and need not be parsed.
+        let language = match language::of_root(&start) {
+            Some(tag) => Some(tag),
+            None => of_document(page)?,
+        };
+        let Some(language) = language else {
             return Ok(if config.keep_unknown {
                 RecordVerdict::Keep
             } else {
@@ -56,6 +59,17 @@ impl Hook for LanguageFilter {
         }
         Ok(RecordVerdict::Drop(format!("its language is {language}")))
     }
+}
+
+/// The language that a page declares anywhere, else the one that is detected.
+fn of_document<'p>(page: &'p Page<'_>) -> Result<Option<&'p str>, Error> {
+    let view = page.view()?;
+    let head = Head::of(page)?;
+    let declared = head
+        .language(page)
+        .map(str::trim)
+        .filter(|tag| !tag.is_empty());
+    Ok(declared.or_else(|| language::detect(view)))
 }
 
 /// Whether a tag is the wanted one or a narrower one: RFC 4647, basic filtering.

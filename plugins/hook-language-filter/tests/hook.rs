@@ -34,6 +34,14 @@ fn a_declared_language_counts_with_its_regions() {
 }
 
 #[test]
+fn a_language_that_is_declared_later_counts() {
+    let html = "<html><head><meta http-equiv=content-language content=de><p>Short";
+    assert_eq!(verdict(&["de"], false, html), RecordVerdict::Keep);
+    let far = format!("<!--{}--><html lang=de><p>Short", "x".repeat(4_000));
+    assert_eq!(verdict(&["de"], false, &far), RecordVerdict::Keep);
+}
+
+#[test]
 fn an_undeclared_language_is_detected() {
     assert_eq!(verdict(&["fr"], false, FRENCH), RecordVerdict::Keep);
     let dropped = RecordVerdict::Drop("its language is fr".to_owned());

@@ -66,6 +66,10 @@ mod imp {
             Some(self.raw().body())
         }
 
+        pub fn read(&self, offset: u64, max: u32) -> Option<Vec<u8>> {
+            Some(self.raw().read(offset, max))
+        }
+
         pub fn html(&self) -> String {
             self.raw().html()
         }
@@ -121,6 +125,10 @@ mod imp {
         }
 
         pub fn body(&self) -> Option<Vec<u8>> {
+            None
+        }
+
+        pub fn read(&self, _offset: u64, _max: u32) -> Option<Vec<u8>> {
             None
         }
 

@@ -245,6 +245,22 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// At most `max` bytes of the body from `offset`; empty behind its end. Copied on every call.
+    pub fn read(&self, offset: u64, max: u32) -> Vec<u8> {
+        let part = |body: &[u8]| {
+            let start = usize::try_from(offset).map_or(body.len(), |at| at.min(body.len()));
+            let end = start.saturating_add(max as usize).min(body.len());
+            body.get(start..end).unwrap_or_default().to_vec()
+        };
+        match &self.source {
+            Source::Parts(parts) => part(parts.html.as_bytes()),
+            Source::Host { handle, cells } => handle
+                .read(offset, max)
+                .or_else(|| cells.native_body().map(part))
+                .unwrap_or_default(),
+        }
+    }
+
     /// The body as text, transcoded to UTF-8.
     pub fn html(&self) -> &str {
         match &self.source {
