@@ -184,10 +184,23 @@ api = "1.0.0"
     }
 
     #[test]
+    fn a_hook_of_pages_may_request_state() {
+        for points in ["record", "discover", "response"] {
+            let text = hook(&format!(
+                "hooks = [\"{points}\"]\n[permissions]\nstate = true"
+            ));
+            for api in ["1.0.0", "1.1.0"] {
+                let text = text.replace("1.0.0", api);
+                assert!(Manifest::parse(&text).unwrap().permissions.state);
+            }
+        }
+    }
+
+    #[test]
     fn errors_name_the_field() {
         let cases = [
             (PLAIN.replace("links", "Links"), "name:"),
-            (PLAIN.replace("api = \"1.0.0\"", "api = \"1.1.0\""), "api:"),
+            (PLAIN.replace("api = \"1.0.0\"", "api = \"1.2.0\""), "api:"),
             (PLAIN.replace("api = \"1.0.0\"", "api = \"0.1.0\""), "api:"),
             (PLAIN.replace("extractor", "exporter"), "exporter"),
             (format!("{PLAIN}surprise = 1\n"), "surprise"),
@@ -229,6 +242,10 @@ api = "1.0.0"
             (
                 hook("hooks = [\"record\"]\n[permissions]\nrender = true"),
                 "permissions:",
+            ),
+            (
+                hook("hooks = [\"deliver\"]\n[permissions]\nstate = true"),
+                "permissions.state:",
             ),
         ];
         for (text, field) in cases {

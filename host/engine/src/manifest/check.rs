@@ -154,9 +154,14 @@ impl Manifest {
             secrets,
             wasi: _,
         } = &self.permissions;
-        let calls_host = *render || *crawl_data || *state || !secrets.is_empty();
+        let calls_host = *render || *crawl_data || !secrets.is_empty();
         if !extract.is_empty() || calls_host {
-            return Err("permissions: a hook may request `http` and `wasi` only".to_owned());
+            return Err(
+                "permissions: a hook may request `http`, `state` and `wasi` only".to_owned(),
+            );
+        }
+        if *state && self.hooks.contains(&HookPoint::Deliver) {
+            return Err("permissions.state: a hook of deliveries has no use for it".to_owned());
         }
         let changes_requests = self.hooks.contains(&HookPoint::Request);
         if !http.is_empty() && !changes_requests {

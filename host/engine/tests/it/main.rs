@@ -16,6 +16,7 @@ mod elements;
 mod extract;
 mod frozen;
 mod fuel;
+mod hook_state;
 mod hooks;
 mod hostile;
 mod hostile_actors;
