@@ -70,6 +70,7 @@ async fn a_hook_is_uploaded_listed_and_removed_as_other_plugins() {
         "mask-personal-data",
         "section-priority",
         "tool",
+        "unique-text",
     ];
     assert_eq!(json!(names), json!(expected));
     let removed = client

@@ -74,6 +74,7 @@ mod support;
 mod tenancy;
 mod tenant_plugins;
 mod tls;
+mod unique_text;
 mod unknown_names;
 mod usage;
 mod webhooks;

@@ -1,9 +1,9 @@
 // An actor in JavaScript: fetches the given pages together and answers what they are.
 
-import { select, text } from "orbweaver:plugin/dom@1.0.0";
-import { extract } from "orbweaver:plugin/extraction-sync@1.0.0";
-import { fetchMany } from "orbweaver:plugin/batch@1.0.0";
-import { log } from "orbweaver:plugin/log@1.0.0";
+import { select, text } from "orbweaver:plugin/dom@1.1.0";
+import { extract } from "orbweaver:plugin/extraction-sync@1.1.0";
+import { fetchMany } from "orbweaver:plugin/batch@1.1.0";
+import { log } from "orbweaver:plugin/log@1.1.0";
 
 const REQUEST = {
   method: "GET",

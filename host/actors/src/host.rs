@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
-use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{
     CodedError, CrawlDataHost, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost, JobHost,
     Page, PluginError, ProxyChoice, RenderingHost, StateHost, WaitFor,
@@ -27,6 +26,7 @@ use super::ledger::{Ended, Ledger};
 use crate::caller::Caller;
 use crate::context::Actors;
 use crate::secrets::Secrets;
+use crate::state::ProjectValues;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
@@ -58,6 +58,7 @@ pub(super) struct CallHost {
     refusals: Mutex<Vec<Refusal>>,
     /// Of the run whose links the plugin reads.
     graph: tokio::sync::OnceCell<Graph>,
+    values: ProjectValues,
 }
 
 impl CallHost {
@@ -67,6 +68,12 @@ impl CallHost {
         ledger: Ledger,
         caller: Caller,
     ) -> Self {
+        let values = ProjectValues {
+            store: actors.store.clone(),
+            clock: actors.clock.clone(),
+            quota: actors.quota.clone(),
+            project: principal.project,
+        };
         Self {
             actors,
             principal,
@@ -74,15 +81,8 @@ impl CallHost {
             caller,
             refusals: Mutex::new(Vec::new()),
             graph: tokio::sync::OnceCell::new(),
+            values,
         }
-    }
-
-    pub(super) fn actors(&self) -> &Actors {
-        &self.actors
-    }
-
-    pub(super) fn project(&self) -> ProjectId {
-        self.principal.project
     }
 
     pub(super) const fn ledger(&self) -> &Ledger {
@@ -216,7 +216,7 @@ impl Host for CallHost {
     }
 
     fn state(&self) -> Option<&dyn StateHost> {
-        Some(self)
+        Some(&self.values)
     }
 
     fn job(&self) -> Option<&dyn JobHost> {

@@ -1,20 +1,71 @@
 //! Values that plugins keep between calls, in the database.
 
+use std::fmt;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use orbweaver_engine::{CodedError, ErrorCode, PluginId, StateError, StateHost, StateValue};
-use orbweaver_store::{StateBounds, StateKeys, StateOwner, StateWrite, StateWritten};
+use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::quota::Quota;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_engine::{
+    CallOrigin, CodedError, ErrorCode, HookHosts, Host, NoHost, PluginId, StateError, StateHost,
+    StateValue,
+};
+use orbweaver_store::{StateBounds, StateKeys, StateOwner, StateWrite, StateWritten, Store};
 
-use crate::host::CallHost;
+/// The values of all plugins for one project.
+pub(crate) struct ProjectValues {
+    pub store: Store,
+    pub clock: Clock,
+    pub quota: Quota,
+    pub project: ProjectId,
+}
+
+impl Host for ProjectValues {
+    fn state(&self) -> Option<&dyn StateHost> {
+        Some(self)
+    }
+}
+
+/// Gives the hooks of a project's crawls their values.
+#[derive(Clone)]
+pub struct HookValues {
+    /// The database.
+    pub store: Store,
+    /// The clock.
+    pub clock: Clock,
+    /// The caps of projects.
+    pub quota: Quota,
+}
+
+impl fmt::Debug for HookValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HookValues")
+    }
+}
+
+impl HookHosts for HookValues {
+    fn of(&self, caller: Option<&CallOrigin>) -> Arc<dyn Host> {
+        match caller {
+            Some(caller) => Arc::new(ProjectValues {
+                store: self.store.clone(),
+                clock: self.clock.clone(),
+                quota: self.quota.clone(),
+                project: caller.project,
+            }),
+            None => Arc::new(NoHost),
+        }
+    }
+}
 
 #[async_trait]
-impl StateHost for CallHost {
+impl StateHost for ProjectValues {
     async fn get(&self, plugin: &PluginId, key: &str) -> Result<Option<StateValue>, CodedError> {
-        let actors = self.actors();
         let owner = self.owner(plugin);
-        let entry = actors
+        let entry = self
             .store
-            .plugin_state(&owner, key, actors.clock.now())
+            .plugin_state(&owner, key, self.clock.now())
             .await
             .map_err(|error| failed(&error))?;
         Ok(entry.map(|entry| StateValue {
@@ -31,15 +82,14 @@ impl StateHost for CallHost {
         expected: Option<u64>,
         ttl_ms: Option<u64>,
     ) -> Result<u64, StateError> {
-        let actors = self.actors();
         let owner = self.owner(plugin);
-        let caps = actors
+        let caps = self
             .quota
             .caps(owner.project)
             .await
             .map_err(|error| failed(&error))?
             .plugins;
-        let now = actors.clock.now();
+        let now = self.clock.now();
         let ttl = ttl_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
         let expires_at = ttl
             .and_then(TimeDelta::try_milliseconds)
@@ -56,7 +106,7 @@ impl StateHost for CallHost {
             bytes: caps.state_mib.saturating_mul(1 << 20),
             entries: caps.state_entries,
         };
-        let written = actors.store.write_plugin_state(&owner, &write, bounds);
+        let written = self.store.write_plugin_state(&owner, &write, bounds);
         match written.await.map_err(|error| failed(&error))? {
             StateWritten::Written(version) => Ok(u64::try_from(version).unwrap_or_default()),
             StateWritten::Conflict(version) => Err(StateError::Conflict(
@@ -80,7 +130,6 @@ impl StateHost for CallHost {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<String>, CodedError> {
-        let actors = self.actors();
         let before = end_of(prefix);
         let range = StateKeys {
             from: prefix,
@@ -89,17 +138,17 @@ impl StateHost for CallHost {
             limit,
         };
         let owner = self.owner(plugin);
-        let keys = actors
+        let keys = self
             .store
-            .plugin_state_keys(&owner, &range, actors.clock.now());
+            .plugin_state_keys(&owner, &range, self.clock.now());
         keys.await.map_err(|error| failed(&error))
     }
 }
 
-impl CallHost {
+impl ProjectValues {
     fn owner(&self, plugin: &PluginId) -> StateOwner {
         StateOwner {
-            project: self.project(),
+            project: self.project,
             own: plugin.own,
             kind: plugin.kind.as_str().to_owned(),
             name: plugin.name.clone(),

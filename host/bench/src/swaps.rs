@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1_000)]
     swaps: usize,
     /// Swaps before, until caches are full.
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 2_000)]
     warm_up: usize,
     /// Threads that call the plugin.
     #[arg(long, default_value_t = 4)]

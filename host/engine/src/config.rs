@@ -65,7 +65,7 @@ settings! {
         /// Whether to compile for any recent processor (x86-64-v3) instead of only for this one.
         #[internal]
         pub portable_code: bool = false,
-        /// Whether to count the instructions that extractors execute ([`crate::PluginInfo::fuel`]),
+        /// Whether to count the instructions that plugins execute ([`crate::PluginInfo::fuel`]),
         /// for tests of their cost. It slows every guest, so it is not a configuration setting.
         #[internal]
         pub count_fuel: bool = false,

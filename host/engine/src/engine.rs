@@ -14,6 +14,7 @@ use crate::config::EngineConfig;
 use crate::error::{LoadError, StartError};
 use crate::figures::VersionFigures;
 use crate::folder::{self, LoadReport};
+use crate::host::HookHosts;
 use crate::inner::Inner;
 use crate::inputs::Plan;
 use crate::inspect::Inspection;
@@ -95,6 +96,11 @@ impl Engine {
     /// Passes on what happens in calls from now on. False if there is a journal already.
     pub fn set_journal(&self, journal: Arc<dyn Journal>) -> bool {
         self.inner.runtime.journal.set(journal).is_ok()
+    }
+
+    /// Gives hooks their values from now on. False if somebody does already.
+    pub fn set_hook_hosts(&self, hosts: Arc<dyn HookHosts>) -> bool {
+        self.inner.runtime.hook_hosts.set(hosts).is_ok()
     }
 
     /// Reads a component without compiling or running it. CPU-bound: about 10 ms for a large

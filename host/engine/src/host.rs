@@ -8,6 +8,8 @@ pub(crate) mod job;
 pub(crate) mod rendering;
 pub(crate) mod state;
 
+use std::sync::Arc;
+
 use crawl_data::CrawlDataHost;
 use extraction::ExtractionHost;
 use http::HttpHost;
@@ -15,7 +17,15 @@ use job::JobHost;
 use rendering::RenderingHost;
 use state::StateHost;
 
-/// The host of one actor or fetcher call; it knows the project that pays. By default every
+use crate::journal::CallOrigin;
+
+/// Gives hooks what they may ask of the host: their values.
+pub trait HookHosts: Send + Sync + 'static {
+    /// The host of a hook's call; `None`: it is made for no project.
+    fn of(&self, caller: Option<&CallOrigin>) -> Arc<dyn Host>;
+}
+
+/// The host of one call of an actor or fetcher, or of a hook for a project; it knows the project that pays. By default every
 /// capability is missing; a missing one returns [`ErrorCode::NotConfigured`](crate::ErrorCode::NotConfigured).
 pub trait Host: Send + Sync + 'static {
     /// HTTP requests.

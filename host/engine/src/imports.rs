@@ -33,6 +33,12 @@ pub(crate) fn check(found: &Inspection, grants: &EffectivePermissions) -> Result
     }
 }
 
+/// Whether a component has imports that wait, so that it runs as a task.
+pub(crate) fn may_wait(found: &Inspection) -> bool {
+    let mut interfaces = found.imports.iter().filter_map(|import| ours(import));
+    interfaces.any(|(interface, _)| interface == "state")
+}
+
 fn world(found: &Inspection) -> Result<World, LoadError> {
     let candidates: &[(&str, World)] = match found.manifest.kind {
         Kind::Extractor => &[("extracting", World::Extractor)],
@@ -107,6 +113,10 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
                 Ok(())
             }
             "job" if is_actor => Ok(()),
+            "crawl" if world == World::Hook => Ok(()),
+            // Refused here, because a hook that has it waits for the database on every page.
+            "state" if world == World::Hook && grants.state => Ok(()),
+            "state" if world == World::Hook => refused("permission state"),
             "crawl-data" if world == World::ActorSync => Ok(()),
             "crawl-data" if is_actor && grants.crawl_data => Ok(()),
             "crawl-data" if is_actor => refused("permission crawl-data"),
@@ -156,15 +166,15 @@ mod tests {
     use crate::manifest::Manifest;
 
     fn component(kind: &str, imports: &[&str], exports: &[&str]) -> Inspection {
-        let fetcher = if kind == "fetcher" {
-            "[fetcher]\ndomains = [\"a.org\"]"
-        } else {
-            ""
+        let more = match kind {
+            "fetcher" => "[fetcher]\ndomains = [\"a.org\"]",
+            "hook" => "hooks = [\"record\"]",
+            _ => "",
         };
         let own = |names: &[&str]| names.iter().map(|s| (*s).to_owned()).collect();
         Inspection {
             manifest: Manifest::parse(&format!(
-                "name = \"x\"\nkind = \"{kind}\"\nversion = \"1\"\napi = \"1.0.0\"\n{fetcher}"
+                "name = \"x\"\nkind = \"{kind}\"\nversion = \"1\"\napi = \"1.0.0\"\n{more}"
             ))
             .unwrap(),
             imports: own(imports),
@@ -208,7 +218,9 @@ mod tests {
             "wasi:http/outgoing-handler@0.2.6",
             "wasi:clocks/system-clock@0.3.0",
             "orbweaver:plugin/http@1.0.0",
-            "orbweaver:plugin/pages@1.1.0",
+            "orbweaver:plugin/state@1.1.0",
+            "orbweaver:plugin/crawl@1.1.0",
+            "orbweaver:plugin/pages@1.2.0",
             "orbweaver:plugin/pages@0.9.0",
             "evil:corp/backdoor",
         ] {
@@ -263,6 +275,27 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_imports_state_with_its_permission_only_and_then_waits() {
+        let exports = ["orbweaver:plugin/hooking@1.1.0"];
+        let plain = component("hook", &["orbweaver:plugin/crawl@1.1.0"], &exports);
+        assert_eq!(check(&plain, &granted(&[])).unwrap(), World::Hook);
+        assert!(!may_wait(&plain));
+        let state = component("hook", &["orbweaver:plugin/state@1.1.0"], &exports);
+        let error = check(&state, &granted(&[])).unwrap_err().to_string();
+        assert!(
+            error.contains("orbweaver:plugin/state@1.1.0 (permission state)"),
+            "{error}"
+        );
+        assert_eq!(check(&state, &granted(&["state"])).unwrap(), World::Hook);
+        assert!(may_wait(&state));
+        for interface in ["http", "batch", "job", "crawl-data", "extraction"] {
+            let import = format!("orbweaver:plugin/{interface}@1.1.0");
+            let other = component("hook", &[&import], &exports);
+            assert!(check(&other, &granted(&["all"])).is_err(), "{import}");
+        }
+    }
+
+    #[test]
     fn the_export_must_match_the_kind_and_version() {
         let none = component("fetcher", &[], &["orbweaver:plugin/acting@1.0.0"]);
         assert!(matches!(
@@ -272,7 +305,7 @@ mod tests {
         let newer = component("actor", &[], &["orbweaver:plugin/acting@9.0.0"]);
         let error = check(&newer, &granted(&[])).unwrap_err().to_string();
         assert!(
-            error.contains("@9.0.0") && error.contains("versions 1.0.0 to 1.0.0"),
+            error.contains("@9.0.0") && error.contains("versions 1.0.0 to 1.1.0"),
             "{error}"
         );
         for (kind, export, world) in [

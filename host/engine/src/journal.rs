@@ -86,6 +86,14 @@ impl CallOrigin {
             run: None,
         }
     }
+
+    /// The run of a crawl that the call is part of.
+    pub(crate) fn crawl_run(&self) -> Option<i64> {
+        match self.run {
+            Some(RunRef::Crawl(id)) => Some(id),
+            Some(RunRef::Actor(_)) | None => None,
+        }
+    }
 }
 
 /// For whom a call is made; `None`: for no project.

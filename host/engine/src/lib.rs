@@ -80,7 +80,7 @@ pub use host::http::{FetchRequest, HttpHost, ProxyChoice, SecretHeader};
 pub use host::job::{CallProgress, JobContext, JobHost};
 pub use host::rendering::{RenderingHost, WaitFor};
 pub use host::state::{PluginId, StateError, StateHost, StateValue};
-pub use host::{Host, NoHost};
+pub use host::{HookHosts, Host, NoHost};
 pub use inspect::{Inspection, Shape};
 pub use journal::{
     CallInput, CallNote, CallOrigin, FailedCall, Journal, LogLevel, PluginFacts, QuarantineTurn,

@@ -184,10 +184,23 @@ api = "1.0.0"
     }
 
     #[test]
+    fn a_hook_of_pages_may_request_state() {
+        for points in ["record", "discover", "response"] {
+            let text = hook(&format!(
+                "hooks = [\"{points}\"]\n[permissions]\nstate = true"
+            ));
+            for api in ["1.0.0", "1.1.0"] {
+                let text = text.replace("1.0.0", api);
+                assert!(Manifest::parse(&text).unwrap().permissions.state);
+            }
+        }
+    }
+
+    #[test]
     fn errors_name_the_field() {
         let cases = [
             (PLAIN.replace("links", "Links"), "name:"),
-            (PLAIN.replace("api = \"1.0.0\"", "api = \"1.1.0\""), "api:"),
+            (PLAIN.replace("api = \"1.0.0\"", "api = \"1.2.0\""), "api:"),
             (PLAIN.replace("api = \"1.0.0\"", "api = \"0.1.0\""), "api:"),
             (PLAIN.replace("extractor", "exporter"), "exporter"),
             (format!("{PLAIN}surprise = 1\n"), "surprise"),
@@ -230,11 +243,85 @@ api = "1.0.0"
                 hook("hooks = [\"record\"]\n[permissions]\nrender = true"),
                 "permissions:",
             ),
+            (
+                hook("hooks = [\"deliver\"]\n[permissions]\nstate = true"),
+                "permissions.state:",
+            ),
         ];
         for (text, field) in cases {
             let error = error(&text);
             assert!(error.contains(field), "expected {field} in: {error}");
         }
+    }
+
+    /// A manifest with this text in a field that is free text or an entry of a list.
+    fn with_text(field: &str, text: &str) -> String {
+        let quoted = serde_json::json!(text).to_string();
+        let actor = PLAIN.replace("extractor", "actor");
+        let fetcher =
+            PLAIN.replace("extractor", "fetcher") + "[fetcher]\ndomains = [\"a.example\"]\n";
+        match field {
+            "version" => PLAIN.replace("\"1.2.3\"", &quoted),
+            "description" => format!("{PLAIN}description = {quoted}\n"),
+            "fetcher.data-shape" => format!("{fetcher}data-shape = {quoted}\n"),
+            "fetcher.paths[0].path" => format!("{fetcher}paths = [{{ path = {quoted} }}]\n"),
+            "fetcher.paths[0].description" => {
+                format!("{fetcher}paths = [{{ path = \"a\", description = {quoted} }}]\n")
+            }
+            list => {
+                let list = list
+                    .trim_start_matches("permissions.")
+                    .trim_end_matches("[0]");
+                format!("{actor}[permissions]\n{list} = [{quoted}]\n")
+            }
+        }
+    }
+
+    #[test]
+    fn texts_have_no_control_characters_and_a_bound() {
+        let lines = [
+            ("version", 64),
+            ("fetcher.paths[0].path", 300),
+            ("permissions.extract[0]", 300),
+            ("permissions.secrets[0]", 300),
+        ];
+        let texts = [
+            ("description", 2_000),
+            ("fetcher.paths[0].description", 2_000),
+            ("fetcher.data-shape", 2_000),
+        ];
+        for (field, max) in lines.into_iter().chain(texts) {
+            let most = "x".repeat(max);
+            Manifest::parse(&with_text(field, &most)).unwrap();
+            for hidden in [
+                "\0",
+                "\u{1b}[2J",
+                "\u{85}",
+                "\u{61c}",
+                "\u{200e}",
+                "\u{2028}",
+                "\u{202e}",
+                "\u{2069}",
+            ] {
+                let error = error(&with_text(field, &format!("a{hidden}b")));
+                assert!(error.contains(&format!("{field}: ")), "{field}: {error}");
+                assert!(error.contains("control characters"), "{field}: {error}");
+            }
+            let error = error(&with_text(field, &format!("{most}x")));
+            assert!(error.contains(&format!("{field}: ")), "{field}: {error}");
+        }
+        for (field, _) in lines {
+            assert!(error(&with_text(field, "a\nb")).contains(field), "{field}");
+        }
+        for (field, _) in texts {
+            Manifest::parse(&with_text(field, "First.\r\n\tSecond: größe, 数.")).unwrap();
+        }
+        // Entries that have a form are named, too.
+        for field in ["permissions.http[0]", "permissions.wasi[0]"] {
+            let error = error(&with_text(field, "https://a\u{1b}.example"));
+            assert!(error.contains(&format!("{field}: ")), "{error}");
+        }
+        assert!(error(&with_text("version", "")).contains("version: 1 to 64 bytes"));
     }
 
     #[test]

@@ -277,7 +277,7 @@ pub struct PluginInfo {
     pub cpu: Duration,
     /// Largest memory of one call, in bytes: the instance's, and data held by the host for it.
     pub peak_memory: u64,
-    /// Fuel (about one per instruction) of all calls of a pooled extractor; 0 unless
+    /// Fuel (about one per instruction) of all calls; 0 unless
     /// [`crate::EngineConfig::count_fuel`] is set.
     #[serde(skip)]
     pub fuel: u64,

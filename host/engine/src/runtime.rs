@@ -10,6 +10,7 @@ use wasmtime::{
 
 use crate::config::EngineConfig;
 use crate::grants::EffectivePermissions;
+use crate::host::HookHosts;
 use crate::inspect::{POOL_CORE_INSTANCES, POOL_TABLE_ELEMENTS, POOL_TABLES};
 use crate::interrupt::{Interrupter, RETRY, is_supported};
 use crate::journal::Journal;
@@ -48,6 +49,8 @@ pub(crate) struct Runtime {
     /// Stops guests of the pool; `None` where their code checks epochs.
     /// Takes what happens in calls, once it is set.
     pub journal: OnceLock<Arc<dyn Journal>>,
+    /// What hooks with state ask, once it is set.
+    pub hook_hosts: OnceLock<Arc<dyn HookHosts>>,
     pub interrupter: Option<Arc<Interrupter>>,
 }
 
@@ -87,6 +90,7 @@ impl Runtime {
             counts_fuel: config.count_fuel,
             ticker,
             journal: OnceLock::new(),
+            hook_hosts: OnceLock::new(),
             interrupter,
         })
     }

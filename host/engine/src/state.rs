@@ -30,10 +30,12 @@ pub(crate) struct State {
     pub meter: Arc<Meter>,
     /// Memory of the guest and of the data that the host holds for it.
     pub memory: Arc<MemoryBudget>,
-    /// Capabilities of an actor or fetcher; `None` for extractors.
+    /// Capabilities of an actor, a fetcher or a hook with state; `None` for others.
     pub capabilities: Option<Arc<Capabilities>>,
     /// Outputs of other roles that the plugin needs.
     pub inputs: Inputs,
+    /// The crawl's run that the call is part of.
+    pub crawl_run: Option<i64>,
     /// Created on first use, because most guests never use it.
     wasi: Option<Box<WasiCtx>>,
     plugin: Arc<str>,
@@ -60,6 +62,7 @@ impl State {
             memory,
             capabilities,
             inputs: Inputs::default(),
+            crawl_run: None,
             wasi: None,
             plugin: Arc::clone(plugin),
             log_lines: limits.log_lines,

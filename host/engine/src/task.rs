@@ -130,6 +130,7 @@ pub(crate) async fn run(
             Ok(Err(error)) => Err(Failure(error).into_plugin_error(&store, &limits)),
         }
     };
+    plugin.stats.record_fuel(runtime.fuel_used(&store));
     // Frees the guest's memory before its answer is checked.
     drop(store);
     let result = match answer {
@@ -193,6 +194,8 @@ pub(crate) async fn extract(
     for (place, call) in calls {
         let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
         let previous = instance.take();
+        let earlier = previous.as_ref();
+        let fuel = earlier.map_or(0, |(store, ..)| runtime.fuel_used(store));
         let one = async {
             let (mut store, extractor, page) = match previous {
                 Some(mut instance) => {
@@ -221,6 +224,8 @@ pub(crate) async fn extract(
                     &call.options,
                 )
                 .await;
+            let used = runtime.fuel_used(&store).saturating_sub(fuel);
+            plugin.stats.record_fuel(used);
             let result = match answer {
                 Ok(Ok(json)) => {
                     off_thread(json.len(), move || output::checked(json, &limits)).await

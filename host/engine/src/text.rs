@@ -9,9 +9,7 @@ pub(crate) fn clean(text: &str, max: usize) -> String {
     let kept = cut(text, max);
     let mut out = String::with_capacity(kept.len());
     for c in kept.chars() {
-        let hidden = c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if hidden {
+        if is_hidden(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -21,6 +19,15 @@ pub(crate) fn clean(text: &str, max: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// Whether a character is a control character, or one that changes the direction of the text around it.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
 }
 
 /// The longest prefix of the text with at most `max` bytes.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::call::{PluginCall, object};
 use crate::host::{CallHost, page_line};
 use crate::report::{HostCall, Report};
+use crate::state::HookValues;
 use crate::web::{Mode, Web};
 
 /// Base of a page from a file that names no URL.
@@ -27,6 +28,7 @@ const LINKS: &str = "links";
 /// Runs components.
 pub struct Runner {
     pipeline: Pipeline,
+    hook_values: Arc<HookValues>,
 }
 
 /// The page of a call, with the request that it took.
@@ -47,7 +49,14 @@ impl Runner {
             ..settings
         };
         let pipeline = Pipeline::start(settings).await?;
-        Ok(Self { pipeline })
+        let hook_values = Arc::new(HookValues::default());
+        pipeline
+            .engine
+            .set_hook_hosts(Arc::<HookValues>::clone(&hook_values));
+        Ok(Self {
+            pipeline,
+            hook_values,
+        })
     }
 
     /// Loads a component as an upload with these permissions. It replaces one of its kind and name.
@@ -112,6 +121,7 @@ impl Runner {
                 let subject = self.subject(call, folder, web).await?;
                 calls.extend(subject.asked);
                 let links = self.links(&subject.page).await?;
+                self.hook_values.begin();
                 started = Instant::now();
                 self.hook(plugin, call, subject.page, links).await
             }

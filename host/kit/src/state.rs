@@ -1,10 +1,13 @@
 //! The values that a plugin keeps, for the time of one call.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use orbweaver_engine::{CodedError, PluginId, StateError, StateHost, StateValue};
+use orbweaver_engine::{
+    CallOrigin, CodedError, HookHosts, Host, PluginId, StateError, StateHost, StateValue,
+};
 use parking_lot::Mutex;
 
 /// Values in memory; empty when a call begins, so that calls do not depend on each other.
@@ -24,6 +27,29 @@ impl Kept {
         let (value, expiry) = self.values.get(key)?;
         let is_over = expiry.is_some_and(|expiry| expiry <= Instant::now());
         (!is_over).then_some(value)
+    }
+}
+
+impl Host for Values {
+    fn state(&self) -> Option<&dyn StateHost> {
+        Some(self)
+    }
+}
+
+/// The values of the hook that is called.
+#[derive(Default)]
+pub(crate) struct HookValues(Mutex<Arc<Values>>);
+
+impl HookValues {
+    /// Forgets those of the last call.
+    pub fn begin(&self) {
+        *self.0.lock() = Arc::default();
+    }
+}
+
+impl HookHosts for HookValues {
+    fn of(&self, _caller: Option<&CallOrigin>) -> Arc<dyn Host> {
+        Arc::<Values>::clone(&self.0.lock())
     }
 }
 

@@ -215,7 +215,7 @@ pub(crate) fn world(language: Language, kind: Kind) -> String {
     });
     let line = |part: &str| {
         let (word, interface) = part.split_once(' ').unwrap_or((part, ""));
-        format!("    {word} orbweaver:plugin/{interface}@1.0.0;\n")
+        format!("    {word} orbweaver:plugin/{interface}@1.1.0;\n")
     };
     let lines: String = uses.into_iter().map(line).collect();
     include_str!("../templates/world.wit").replace("{{uses}}", &lines)

@@ -9,21 +9,22 @@ pub mod host {
         inline: "
             package orbweaver:sdk;
             world host {
-                import orbweaver:plugin/types@1.0.0;
-                import orbweaver:plugin/requests@1.0.0;
-                import orbweaver:plugin/pages@1.0.0;
-                import orbweaver:plugin/dom@1.0.0;
-                import orbweaver:plugin/log@1.0.0;
-                import orbweaver:plugin/inputs@1.0.0;
-                import orbweaver:plugin/parsing@1.0.0;
-                import orbweaver:plugin/http@1.0.0;
-                import orbweaver:plugin/rendering@1.0.0;
-                import orbweaver:plugin/batch@1.0.0;
-                import orbweaver:plugin/extraction@1.0.0;
-                import orbweaver:plugin/extraction-sync@1.0.0;
-                import orbweaver:plugin/crawl-data@1.0.0;
-                import orbweaver:plugin/state@1.0.0;
-                import orbweaver:plugin/job@1.0.0;
+                import orbweaver:plugin/types@1.1.0;
+                import orbweaver:plugin/requests@1.1.0;
+                import orbweaver:plugin/pages@1.1.0;
+                import orbweaver:plugin/dom@1.1.0;
+                import orbweaver:plugin/log@1.1.0;
+                import orbweaver:plugin/inputs@1.1.0;
+                import orbweaver:plugin/parsing@1.1.0;
+                import orbweaver:plugin/http@1.1.0;
+                import orbweaver:plugin/rendering@1.1.0;
+                import orbweaver:plugin/batch@1.1.0;
+                import orbweaver:plugin/extraction@1.1.0;
+                import orbweaver:plugin/extraction-sync@1.1.0;
+                import orbweaver:plugin/crawl-data@1.1.0;
+                import orbweaver:plugin/state@1.1.0;
+                import orbweaver:plugin/job@1.1.0;
+                import orbweaver:plugin/crawl@1.1.0;
             }
         ",
         generate_all,
@@ -37,11 +38,11 @@ pub mod extractor {
         path: "../../wit",
         world: "orbweaver:plugin/extractor",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::bindings::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::bindings::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::bindings::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::bindings::host::orbweaver::plugin::log,
-            "orbweaver:plugin/inputs@1.0.0": crate::bindings::host::orbweaver::plugin::inputs,
+            "orbweaver:plugin/types@1.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::bindings::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::bindings::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@1.1.0": crate::bindings::host::orbweaver::plugin::inputs,
         },
         generate_all,
         pub_export_macro: true,
@@ -56,20 +57,20 @@ pub mod actor {
         path: "../../wit",
         world: "orbweaver:plugin/actor",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::bindings::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::bindings::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::bindings::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::bindings::host::orbweaver::plugin::log,
-            "orbweaver:plugin/requests@1.0.0": crate::bindings::host::orbweaver::plugin::requests,
-            "orbweaver:plugin/parsing@1.0.0": crate::bindings::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/batch@1.0.0": crate::bindings::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction-sync@1.0.0": crate::bindings::host::orbweaver::plugin::extraction_sync,
-            "orbweaver:plugin/state@1.0.0": crate::bindings::host::orbweaver::plugin::state,
-            "orbweaver:plugin/http@1.0.0": crate::bindings::host::orbweaver::plugin::http,
-            "orbweaver:plugin/rendering@1.0.0": crate::bindings::host::orbweaver::plugin::rendering,
-            "orbweaver:plugin/extraction@1.0.0": crate::bindings::host::orbweaver::plugin::extraction,
-            "orbweaver:plugin/crawl-data@1.0.0": crate::bindings::host::orbweaver::plugin::crawl_data,
-            "orbweaver:plugin/job@1.0.0": crate::bindings::host::orbweaver::plugin::job,
+            "orbweaver:plugin/types@1.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::bindings::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::bindings::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.1.0": crate::bindings::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.1.0": crate::bindings::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.1.0": crate::bindings::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.1.0": crate::bindings::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.1.0": crate::bindings::host::orbweaver::plugin::state,
+            "orbweaver:plugin/http@1.1.0": crate::bindings::host::orbweaver::plugin::http,
+            "orbweaver:plugin/rendering@1.1.0": crate::bindings::host::orbweaver::plugin::rendering,
+            "orbweaver:plugin/extraction@1.1.0": crate::bindings::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/crawl-data@1.1.0": crate::bindings::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job@1.1.0": crate::bindings::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,
@@ -84,18 +85,18 @@ pub mod fetcher {
         path: "../../wit",
         world: "orbweaver:plugin/fetcher",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::bindings::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::bindings::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::bindings::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::bindings::host::orbweaver::plugin::log,
-            "orbweaver:plugin/requests@1.0.0": crate::bindings::host::orbweaver::plugin::requests,
-            "orbweaver:plugin/parsing@1.0.0": crate::bindings::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/batch@1.0.0": crate::bindings::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction-sync@1.0.0": crate::bindings::host::orbweaver::plugin::extraction_sync,
-            "orbweaver:plugin/state@1.0.0": crate::bindings::host::orbweaver::plugin::state,
-            "orbweaver:plugin/http@1.0.0": crate::bindings::host::orbweaver::plugin::http,
-            "orbweaver:plugin/rendering@1.0.0": crate::bindings::host::orbweaver::plugin::rendering,
-            "orbweaver:plugin/extraction@1.0.0": crate::bindings::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/types@1.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::bindings::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::bindings::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.1.0": crate::bindings::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.1.0": crate::bindings::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.1.0": crate::bindings::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.1.0": crate::bindings::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.1.0": crate::bindings::host::orbweaver::plugin::state,
+            "orbweaver:plugin/http@1.1.0": crate::bindings::host::orbweaver::plugin::http,
+            "orbweaver:plugin/rendering@1.1.0": crate::bindings::host::orbweaver::plugin::rendering,
+            "orbweaver:plugin/extraction@1.1.0": crate::bindings::host::orbweaver::plugin::extraction,
         },
         generate_all,
         pub_export_macro: true,
@@ -110,11 +111,13 @@ pub mod hook {
         path: "../../wit",
         world: "orbweaver:plugin/hook",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::bindings::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::bindings::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::bindings::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::bindings::host::orbweaver::plugin::log,
-            "orbweaver:plugin/inputs@1.0.0": crate::bindings::host::orbweaver::plugin::inputs,
+            "orbweaver:plugin/types@1.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::bindings::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::bindings::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@1.1.0": crate::bindings::host::orbweaver::plugin::inputs,
+            "orbweaver:plugin/state@1.1.0": crate::bindings::host::orbweaver::plugin::state,
+            "orbweaver:plugin/crawl@1.1.0": crate::bindings::host::orbweaver::plugin::crawl,
         },
         generate_all,
         pub_export_macro: true,
@@ -129,8 +132,8 @@ pub mod delivery_hook {
         path: "../../wit",
         world: "orbweaver:plugin/delivery-hook",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::bindings::host::orbweaver::plugin::types,
-            "orbweaver:plugin/log@1.0.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/types@1.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/log@1.1.0": crate::bindings::host::orbweaver::plugin::log,
         },
         generate_all,
         pub_export_macro: true,

@@ -9,8 +9,8 @@ use crate::{Error, Header, Json, Page};
 /// (`hooks = ["discover", "record"]`); the host calls no others. Export it with
 /// [`hook!`](crate::hook!).
 ///
-/// An instance serves one page, or one request, and is then dropped: nothing is kept from page to
-/// page. For a page the host calls `response`, `record`, `discover`, in this order.
+/// An instance serves one page, or one request, and is then dropped. What is to be kept from page to
+/// page goes into [`state`](crate::state), with the permission `state`. For a page the host calls `response`, `record`, `discover`, in this order.
 pub trait Hook {
     /// The configuration that a crawl's request gives. The host has checked it against the
     /// manifest's input schema.
@@ -55,6 +55,12 @@ pub trait Hook {
         let _ = (config, visit, page);
         Err(missing("response"))
     }
+}
+
+/// The crawl's run that the call is part of: the same number for all its pages, and one that no other run
+/// has. `None` outside of a run, as in a test. Since version 1.1.0 of the interface.
+pub fn run_id() -> Option<i64> {
+    crate::host::crawl_run()
 }
 
 fn missing(function: &str) -> Error {

@@ -228,6 +228,11 @@ pub trait Host {
     /// Receives messages of [`log`](crate::log).
     fn log(&self, level: Level, message: &str) {}
 
+    /// Answers [`hook::run_id`](crate::hook::run_id): by default there is no run.
+    fn crawl_run(&self) -> Option<i64> {
+        None
+    }
+
     /// Answers [`inputs::output`](crate::inputs::output).
     fn input(&self, role: &str) -> Result<String, Error> {
         Err(not_granted(&format!("needs = [{role:?}]")))

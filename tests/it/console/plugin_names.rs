@@ -169,14 +169,27 @@ async fn hostile_files_of_the_folder_are_refused_and_shown_as_text() {
         "name = \"x\"\nkind = \"<script>alert(1)</script>\"\nversion = \"1\"\napi = \"1.0.0\"\n";
     write("extract-kind.wasm", &embedded("good", text));
     refused.push(("extract-kind.wasm".to_owned(), "manifest: ".to_owned()));
-    // What a manifest may say is shown as text, too.
-    let free = quoted(&format!("{MARKUP}\u{1b}[2J\u{202e}"));
-    let text = format!(
-        "name = \"free\"\nkind = \"actor\"\nversion = {}\napi = \"1.0.0\"\ndescription = {free}\n\
-         [permissions]\nhttp = [\"*\"]\n",
-        quoted(MARKUP)
-    );
-    write("actor-free.wasm", &embedded("spin-actor", &text));
+    // What a manifest may say is shown as text, too; what would act on a terminal is refused.
+    let free = |version: &str, description: &str| {
+        let (version, description) = (quoted(version), quoted(description));
+        let text = format!(
+            "name = \"free\"\nkind = \"actor\"\nversion = {version}\napi = \"1.0.0\"\n\
+             description = {description}\n[permissions]\nhttp = [\"*\"]\n"
+        );
+        embedded("spin-actor", &text)
+    };
+    for (number, hidden) in ["\u{1b}[2J", "\u{202e}", "\u{0}"].into_iter().enumerate() {
+        let text = format!("{MARKUP}{hidden}");
+        for (field, bytes) in [
+            ("version", free(&text, "")),
+            ("description", free("1", &text)),
+        ] {
+            let file = format!("actor-{field}{number}.wasm");
+            write(&file, &bytes);
+            refused.push((file, format!("manifest: {field}: ")));
+        }
+    }
+    write("actor-free.wasm", &free(MARKUP, MARKUP));
 
     let path = folder.path().to_owned();
     let service = Service::with(move |config| config.plugin_dir = Some(path)).await;

@@ -231,7 +231,7 @@ async fn an_artefact_has_the_form_of_the_wasm_tools() {
     assert_eq!(config["layerDigests"], json!([layers[0]["digest"]]));
     let exports = config["component"]["exports"].as_array().expect("exports");
     assert!(
-        exports.contains(&json!("orbweaver:plugin/extracting@1.0.0")),
+        exports.contains(&json!("orbweaver:plugin/extracting@1.1.0")),
         "{exports:?}"
     );
 }

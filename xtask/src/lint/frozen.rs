@@ -18,10 +18,16 @@ use crate::shell::root;
 
 /// Published versions, and the digest of the files of each: a new version adds a line, and no line ever
 /// changes.
-const PUBLISHED: [(&str, &str); 1] = [(
-    "1.0.0",
-    "3d8cc870b5e9bf762e87961261da829aadfc80fb6dd7d86c6f22660b79fc654f",
-)];
+const PUBLISHED: [(&str, &str); 2] = [
+    (
+        "1.0.0",
+        "3d8cc870b5e9bf762e87961261da829aadfc80fb6dd7d86c6f22660b79fc654f",
+    ),
+    (
+        "1.1.0",
+        "b52d3a7f385e06e8edb544a9ea14f2c12b06891e1f113b507f5455b22fbbc9e2",
+    ),
+];
 
 /// Files of the contract besides the WIT.
 const NAMES: &str = "names.txt";

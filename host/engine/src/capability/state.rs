@@ -8,6 +8,7 @@ use crate::error::{CodedError, ErrorCode};
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::host::state::{PluginId, StateError, StateHost, StateValue};
+use crate::kind::Kind;
 
 /// Longest key in bytes.
 const MAX_KEY_BYTES: usize = 256;
@@ -19,6 +20,8 @@ const MAX_KEYS: u32 = 1_000;
 const MAX_TTL_MS: u64 = 10 * 365 * 24 * 60 * 60 * 1_000;
 /// Operations of one call: each is a transaction of the database.
 const MAX_OPERATIONS: u32 = 10_000;
+/// Operations of a hook for one page, or one request: the crawl waits for them.
+const MAX_HOOK_OPERATIONS: u32 = 1_000;
 
 /// Access of one call to the plugin's values.
 pub(crate) struct StateCapability {
@@ -26,6 +29,7 @@ pub(crate) struct StateCapability {
     grants: Arc<EffectivePermissions>,
     plugin: PluginId,
     operations: AtomicU32,
+    max_operations: u32,
 }
 
 impl StateCapability {
@@ -33,6 +37,10 @@ impl StateCapability {
         Self {
             host: Arc::clone(host),
             grants: Arc::clone(grants),
+            max_operations: match plugin.kind {
+                Kind::Hook => MAX_HOOK_OPERATIONS,
+                Kind::Actor | Kind::Fetcher | Kind::Extractor => MAX_OPERATIONS,
+            },
             plugin,
             operations: AtomicU32::new(0),
         }
@@ -102,11 +110,12 @@ impl StateCapability {
         if !self.grants.state {
             return Err(not_granted("state"));
         }
-        if self.operations.fetch_add(1, Ordering::Relaxed) >= MAX_OPERATIONS {
-            self.operations.store(MAX_OPERATIONS, Ordering::Relaxed);
+        let max = self.max_operations;
+        if self.operations.fetch_add(1, Ordering::Relaxed) >= max {
+            self.operations.store(max, Ordering::Relaxed);
             return Err(CodedError::new(
                 ErrorCode::Budget,
-                format!("the budget of {MAX_OPERATIONS} operations on state is exhausted"),
+                format!("the budget of {max} operations on state is exhausted"),
             ));
         }
         let state = self.host.state();

@@ -8,9 +8,11 @@ use wasmtime::component::Resource;
 
 use super::verdict::PageState;
 use super::{HookPoints, HookUse, MAX_HEADERS, RequestChange};
+use crate::capability::Capabilities;
 use crate::capability::pages::HostPage;
 use crate::error::{Limit, PluginError};
 use crate::extract::{self, ends_instance};
+use crate::host::NoHost;
 use crate::inputs::Inputs;
 use crate::journal::{CallInput, Caller, Reporter};
 use crate::manifest::HookPoint;
@@ -55,23 +57,46 @@ impl<G> Alive<G> {
 fn new_store(
     runtime: &Runtime,
     placement: Placement,
-    plugin: &Plugin,
+    (plugin, caller): (&Plugin, &Caller),
     meter: &Arc<Meter>,
     (inputs, reporter): (&Inputs, &Reporter),
 ) -> Result<Store<State>, PluginError> {
     let memory = MemoryBudget::new(plugin.limits.memory_bytes());
+    let capabilities = match placement {
+        Placement::OnDemand if plugin.grants.state => {
+            Some(values(runtime, (plugin, caller), meter, &memory))
+        }
+        Placement::OnDemand | Placement::Pool => None,
+    };
     let mut state = State::new(
         &plugin.label,
         &plugin.limits,
         Arc::clone(meter),
         memory,
-        None,
+        capabilities,
     );
     state.inputs = inputs.clone();
+    state.crawl_run = caller.as_ref().and_then(|origin| origin.crawl_run());
     state.report_to(reporter.clone());
     runtime
         .store(placement, state, &plugin.limits)
         .map_err(|error| PluginError::Engine(error.to_string()))
+}
+
+/// The capabilities of a hook with state: the values of the caller's project.
+fn values(
+    runtime: &Runtime,
+    (plugin, caller): (&Plugin, &Caller),
+    meter: &Arc<Meter>,
+    memory: &Arc<MemoryBudget>,
+) -> Arc<Capabilities> {
+    let host = match runtime.hook_hosts.get() {
+        Some(hosts) => hosts.of(caller.as_deref()),
+        None => Arc::new(NoHost),
+    };
+    let (grants, limits) = (&plugin.grants, &plugin.limits);
+    let capabilities = Capabilities::new(&host, grants, limits, memory, plugin.id(), meter);
+    Arc::new(capabilities)
 }
 
 fn failure(plugin: &Plugin, store: &Store<State>, error: &wasmtime::Error) -> PluginError {
@@ -174,7 +199,7 @@ pub(crate) fn page_on_this_thread(
     meter.enter();
     let guest = || match new_pooled(
         runtime,
-        plugin,
+        (plugin, caller),
         (meter, inputs, &reporter),
         Some(&state.work.page),
     ) {
@@ -212,7 +237,7 @@ pub(crate) async fn page_as_task(
         let work = async {
             match new_on_demand(
                 runtime,
-                plugin,
+                (plugin, caller),
                 (&meter, inputs, &reporter),
                 Some(&state.work.page),
             )
@@ -220,6 +245,7 @@ pub(crate) async fn page_as_task(
             {
                 Ok(mut alive) => {
                     let failed = call_points!(plugin, hook, state, alive, on_demand, [.await]);
+                    plugin.stats.record_fuel(runtime.fuel_used(&alive.store));
                     (failed, alive.store.data().memory.peak())
                 }
                 Err(error) => {
@@ -264,12 +290,13 @@ pub(crate) fn request_on_this_thread(
     let guest = || {
         let mut alive = new_pooled(
             runtime,
-            plugin,
+            (plugin, caller),
             (meter, &Inputs::default(), &reporter),
             None,
         )?;
         let (store, guest) = (&mut alive.store, &alive.guest);
         let called = pooled::request(store, guest, &hook.config, url, depth, attempts);
+        plugin.stats.record_fuel(runtime.fuel_used(store));
         flat(plugin, store, called)
     };
     let result = interruptible(runtime, plugin, meter, guest);
@@ -295,13 +322,14 @@ pub(crate) async fn request_as_task(
     let work = async {
         let mut alive = new_on_demand(
             runtime,
-            plugin,
+            (plugin, caller),
             (&meter, &Inputs::default(), &reporter),
             None,
         )
         .await?;
         let (store, guest) = (&mut alive.store, &alive.guest);
         let called = on_demand::request(store, guest, &hook.config, url, depth, attempts).await;
+        plugin.stats.record_fuel(runtime.fuel_used(store));
         flat(plugin, store, called)
     };
     let work = Metered {
@@ -349,14 +377,20 @@ fn bounded(change: RequestChange) -> Result<RequestChange, PluginError> {
 
 fn new_pooled(
     runtime: &Runtime,
-    plugin: &Plugin,
+    (plugin, caller): (&Plugin, &Caller),
     (meter, inputs, reporter): (&Arc<Meter>, &Inputs, &Reporter),
     page: Option<&Arc<Page>>,
 ) -> Result<Alive<hook::Hook>, PluginError> {
     let Code::Hook(Pooled { pre, .. }) = &*plugin.code else {
         return Err(PluginError::Engine("not a pooled hook".to_owned()));
     };
-    let mut store = new_store(runtime, Placement::Pool, plugin, meter, (inputs, reporter))?;
+    let mut store = new_store(
+        runtime,
+        Placement::Pool,
+        (plugin, caller),
+        meter,
+        (inputs, reporter),
+    )?;
     let made = pre.instantiate(&mut store).and_then(|guest| {
         let page = page.map_or(Ok(0), |page| lend(&mut store, page))?;
         Ok((guest, page))
@@ -369,7 +403,7 @@ fn new_pooled(
 
 async fn new_on_demand(
     runtime: &Runtime,
-    plugin: &Plugin,
+    (plugin, caller): (&Plugin, &Caller),
     (meter, inputs, reporter): (&Arc<Meter>, &Inputs, &Reporter),
     page: Option<&Arc<Page>>,
 ) -> Result<Alive<hook_async::Hook>, PluginError> {
@@ -381,7 +415,7 @@ async fn new_on_demand(
     let mut store = new_store(
         runtime,
         Placement::OnDemand,
-        plugin,
+        (plugin, caller),
         meter,
         (inputs, reporter),
     )?;

@@ -140,6 +140,7 @@ pub(crate) async fn deliver(
         };
         tokio::time::timeout(limits.wall(), work).await
     };
+    plugin.stats.record_fuel(runtime.fuel_used(&store));
     let result = match called {
         Err(_) => Err(PluginError::Limit(Limit::Wall(limits.wall()))),
         Ok(Ok(Ok(json))) if json.len() > MAX_PAYLOAD_BYTES => {

@@ -9,7 +9,7 @@ use crate::bulk;
 use crate::compile::CodeOwner;
 use crate::error::LoadError;
 use crate::grants::EffectivePermissions;
-use crate::imports::World;
+use crate::imports::{self, World};
 use crate::inspect::{Digest, Inspection};
 use crate::plugin::{Code, Pooled};
 use crate::runtime::Placement;
@@ -34,7 +34,8 @@ impl Loader {
     ) -> Result<Code, LoadError> {
         let pooled = matches!(world, World::Extractor | World::Hook)
             && found.shape.suits_pool()
-            && grants.wasi.is_empty();
+            && grants.wasi.is_empty()
+            && !imports::may_wait(found);
         if pooled {
             match self.compile_for_pool(Arc::clone(&bytes), &target).await {
                 Ok(component) => {

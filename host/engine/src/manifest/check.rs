@@ -4,16 +4,23 @@ use super::{FetcherInfo, HookPoint, Manifest};
 use crate::api_version;
 use crate::grants::Permissions;
 use crate::kind::Kind;
+use crate::text::is_hidden;
 
 /// Most roles that a plugin needs.
 const MAX_NEEDS: usize = 16;
+/// Longest version of a plugin, in bytes.
+const MAX_VERSION_BYTES: usize = 64;
+/// Longest description, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 2_000;
+/// Longest entry of a list of permissions, and longest path of a fetcher, in bytes.
+const MAX_ENTRY_BYTES: usize = 300;
+/// Most paths of a fetcher.
+const MAX_PATHS: usize = 1_000;
 
 impl Manifest {
     pub(super) fn check(&self) -> Result<(), String> {
         check_name("name", &self.name)?;
-        if self.version.is_empty() || self.version.len() > 64 {
-            return Err("version: 1 to 64 characters".to_owned());
-        }
+        check_line("version", &self.version, MAX_VERSION_BYTES)?;
         if !api_version::is_supported(&self.api) {
             return Err(format!(
                 "api: this host supports {} of orbweaver:plugin, not `{}`",
@@ -21,9 +28,7 @@ impl Manifest {
                 self.api
             ));
         }
-        if self.description.len() > 2_000 {
-            return Err("description: at most 2,000 bytes".to_owned());
-        }
+        check_text("description", &self.description)?;
         if self.kind != Kind::Extractor && !self.roles.is_empty() {
             return Err(format!(
                 "roles: allowed for extractors only, this is a {}",
@@ -37,6 +42,16 @@ impl Manifest {
             check_name(&format!("roles[{i}]"), role)?;
             if self.roles.iter().take(i).any(|earlier| earlier == role) {
                 return Err(format!("roles[{i}]: `{role}` is listed twice"));
+            }
+        }
+        for (field, list) in [
+            ("http", &self.permissions.http),
+            ("extract", &self.permissions.extract),
+            ("secrets", &self.permissions.secrets),
+            ("wasi", &self.permissions.wasi),
+        ] {
+            for (i, entry) in list.iter().enumerate() {
+                check_line(&format!("permissions.{field}[{i}]"), entry, MAX_ENTRY_BYTES)?;
             }
         }
         self.permissions
@@ -154,9 +169,14 @@ impl Manifest {
             secrets,
             wasi: _,
         } = &self.permissions;
-        let calls_host = *render || *crawl_data || *state || !secrets.is_empty();
+        let calls_host = *render || *crawl_data || !secrets.is_empty();
         if !extract.is_empty() || calls_host {
-            return Err("permissions: a hook may request `http` and `wasi` only".to_owned());
+            return Err(
+                "permissions: a hook may request `http`, `state` and `wasi` only".to_owned(),
+            );
+        }
+        if *state && self.hooks.contains(&HookPoint::Deliver) {
+            return Err("permissions.state: a hook of deliveries has no use for it".to_owned());
         }
         let changes_requests = self.hooks.contains(&HookPoint::Request);
         if !http.is_empty() && !changes_requests {
@@ -185,8 +205,48 @@ impl FetcherInfo {
                 ));
             }
         }
-        Ok(())
+        if self.paths.len() > MAX_PATHS {
+            return Err(format!("fetcher.paths: at most {MAX_PATHS}"));
+        }
+        for (i, path) in self.paths.iter().enumerate() {
+            // The empty path is the domain itself.
+            if !path.path.is_empty() {
+                check_line(
+                    &format!("fetcher.paths[{i}].path"),
+                    &path.path,
+                    MAX_ENTRY_BYTES,
+                )?;
+            }
+            check_text(
+                &format!("fetcher.paths[{i}].description"),
+                &path.description,
+            )?;
+        }
+        check_text("fetcher.data-shape", &self.data_shape)
     }
+}
+
+/// Restricts texts that are shown in one line.
+fn check_line(field: &str, text: &str, max: usize) -> Result<(), String> {
+    if text.is_empty() || text.len() > max || text.chars().any(is_hidden) {
+        return Err(format!(
+            "{field}: 1 to {max} bytes, without control characters and without characters that \
+             change the direction of text"
+        ));
+    }
+    Ok(())
+}
+
+/// Restricts descriptions, which may have line ends and tabs; they are shown to people.
+fn check_text(field: &str, text: &str) -> Result<(), String> {
+    let is_wrong = |c: char| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
+    if text.len() > MAX_DESCRIPTION_BYTES || text.chars().any(is_wrong) {
+        return Err(format!(
+            "{field}: at most {MAX_DESCRIPTION_BYTES} bytes, without control characters but line ends \
+             and tabs, and without characters that change the direction of text"
+        ));
+    }
+    Ok(())
 }
 
 /// Restricts names, because they are used in URLs, file names and metrics.

@@ -4,28 +4,34 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{
     Delivery, FoundLink, Grants, HookPoint, HookPoints, HookUse, JudgedLink, Page, PageWork,
-    RoleCall, Source, Visit,
+    RoleCall, RunRef, Source, Visit,
 };
 use serde_json::{Value, json};
 
+use crate::hook_state::Hosts;
 use crate::support::{TestHost, engine, page};
 
-/// A component of the first published version.
-pub fn component(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/frozen/1.0.0/components");
-    let path = folder.join(format!("{name}.wasm"));
+/// A component of a published version.
+pub fn component_of(version: &str, name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/frozen");
+    let path = folder.join(format!("{version}/components/{name}.wasm"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 async fn engine_with(names: &[&str]) -> orbweaver_engine::Engine {
+    engine_of("1.0.0", names).await
+}
+
+async fn engine_of(version: &str, names: &[&str]) -> orbweaver_engine::Engine {
     let engine = engine();
     for name in names {
         engine
-            .load_bytes(component(name), Source::Upload, Grants::All)
+            .load_bytes(component_of(version, name), Source::Upload, Grants::All)
             .await
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+            .unwrap_or_else(|error| panic!("{name} of {version}: {error}"));
     }
     engine
 }
@@ -70,6 +76,15 @@ async fn extractors_of_1_0_run() {
 
 #[tokio::test]
 async fn actors_and_fetchers_of_1_0_run_with_and_without_async() {
+    actors_and_fetchers_run("1.0.0").await;
+}
+
+#[tokio::test]
+async fn extractors_actors_and_fetchers_of_1_1_run() {
+    actors_and_fetchers_run("1.1.0").await;
+}
+
+async fn actors_and_fetchers_run(version: &str) {
     let names = [
         "good",
         "good-actor",
@@ -77,7 +92,7 @@ async fn actors_and_fetchers_of_1_0_run_with_and_without_async() {
         "good-fetcher",
         "sync-fetcher",
     ];
-    let engine = engine_with(&names).await;
+    let engine = engine_of(version, &names).await;
     let host = |wave| {
         Arc::new(TestHost {
             engine: Some(engine.clone()),
@@ -171,4 +186,31 @@ async fn hooks_of_1_0_run() {
         .await;
     assert_eq!(failures, []);
     assert_eq!(parsed(&payload)["event"], "crawl.done");
+}
+
+#[tokio::test]
+async fn a_hook_with_state_of_1_1_runs() {
+    let engine = engine_of("1.1.0", &["hook-keeper"]).await;
+    let ours = ProjectId(7);
+    assert!(engine.set_hook_hosts(Arc::new(Hosts::default())));
+    let ours = engine.of_run(ours, RunRef::Crawl(41));
+    let ops = json!([{"op": "get", "key": "a"}, {"op": "put", "key": "a", "value": "x"}]);
+    for expected in [Value::Null, json!({"value": "x", "version": 1})] {
+        let work = PageWork {
+            page: Page::from_html("http://a.test/", "<p>x"),
+            visit: Visit::default(),
+            points: HookPoints::of(&[HookPoint::Record]),
+            outputs: Vec::new(),
+            links: Vec::new(),
+            may_retry: false,
+        };
+        let hooks = [HookUse {
+            name: "keeper".to_owned(),
+            config: json!({ "ops": ops }).to_string().into(),
+        }];
+        let verdict = ours.page_hooks(&hooks, work).await;
+        assert_eq!(verdict.failures, []);
+        let told = parsed(&verdict.records[0].data);
+        assert_eq!(told, json!({"run": 41, "results": [expected, 1]}));
+    }
 }

@@ -18,7 +18,7 @@ const CPU: Duration = Duration::from_millis(300);
 const MEMORY_MIB: u64 = 64;
 
 /// Those that do the deeds, with their labels.
-const CULPRITS: [(&str, &str); 4] = [
+pub const CULPRITS: [(&str, &str); 4] = [
     ("job-tool", "actor:job-tool"),
     ("sync-actor", "actor:sync-actor"),
     ("good-fetcher", "fetcher:good-fetcher"),
@@ -50,7 +50,7 @@ async fn engine() -> Engine {
 }
 
 /// Lets one do a deed.
-async fn act(engine: &Engine, name: &str, what: &str) -> Result<String, PluginError> {
+pub async fn act(engine: &Engine, name: &str, what: &str) -> Result<String, PluginError> {
     let host = Arc::new(NoHost);
     let (path, nothing) = (format!("do/{what}"), json!({}));
     let output = match name {

@@ -70,7 +70,7 @@ async fn a_missing_or_foreign_export_is_refused() {
     let engine = good_engine().await;
     let error = refused(&engine, component("(component)")).await;
     assert!(
-        matches!(&error, LoadError::Export(e) if e.contains("extracting@1.0.0")),
+        matches!(&error, LoadError::Export(e) if e.contains("extracting@1.1.0")),
         "{error}"
     );
     let newer = Extractor {
@@ -302,12 +302,12 @@ async fn inspection_describes_a_component_without_running_it() {
     assert!(
         found
             .imports
-            .contains(&"orbweaver:plugin/http@1.0.0".to_owned())
+            .contains(&"orbweaver:plugin/http@1.1.0".to_owned())
     );
     assert!(
         found
             .exports
-            .contains(&"orbweaver:plugin/acting@1.0.0".to_owned())
+            .contains(&"orbweaver:plugin/acting@1.1.0".to_owned())
     );
     assert_eq!(found.digest.len(), 64);
     assert_eq!(found.shape.memories, 1);

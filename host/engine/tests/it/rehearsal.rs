@@ -1,6 +1,6 @@
-//! The policy for minor versions of the contract, tried once. `tests/rehearsal` has a version 1.1, which
-//! is 1.0 with one function more. A host of 1.1 runs a component that was built against 1.0, and one that
-//! was built against 1.1, with the same linker; a host of 1.0 refuses the latter and says why.
+//! The policy for minor versions of the contract, tried on the next one. `tests/rehearsal` has a version
+//! 1.2, which is 1.1 with one function more. A host of 1.2 runs components that were built against 1.0, 1.1
+//! and 1.2 with the same linker; this host refuses the latter and says why.
 
 use orbweaver_engine::{Grants, LoadError, Source, manifest};
 use wasmtime::component::{Component, HasSelf, Linker, Resource, ResourceTable};
@@ -10,7 +10,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use crate::frozen;
 use crate::support::engine;
 
-mod v1_1 {
+mod v1_2 {
     wasmtime::component::bindgen!({
         path: "tests/rehearsal",
         world: "rehearsal",
@@ -18,7 +18,7 @@ mod v1_1 {
     });
 }
 
-use v1_1::orbweaver::plugin::{log, pages, types};
+use v1_2::orbweaver::plugin::{log, pages, types};
 
 /// The only page of this host.
 pub struct OnlyPage;
@@ -130,24 +130,24 @@ impl WasiView for Host {
     }
 }
 
-/// A component of 1.1: it logs with the new function, and answers `null`.
+/// A component of 1.2: it logs with the new function, and answers `null`.
 const NEWER: &str = r#"(component
-  (import "orbweaver:plugin/types@1.1.0" (instance $types
+  (import "orbweaver:plugin/types@1.2.0" (instance $types
     (type $e (record (field "code" string) (field "message" string)
       (field "field" (option string)) (field "retry-after-ms" (option u64))))
     (export "error" (type (eq $e)))))
   (alias export $types "error" (type $error))
-  (import "orbweaver:plugin/pages@1.1.0" (instance $pages
+  (import "orbweaver:plugin/pages@1.2.0" (instance $pages
     (export "page" (type (sub resource)))))
   (alias export $pages "page" (type $page))
-  (import "orbweaver:plugin/log@1.1.0" (instance $log
+  (import "orbweaver:plugin/log@1.2.0" (instance $log
     (type $l (enum "trace" "debug" "info" "warn" "error"))
     (export "level" (type $level (eq $l)))
     (export "lines" (func (param "level" $level) (param "messages" (list string))))))
   (core module $memory
     (memory (export "memory") 1)
     (data (i32.const 16) "null")
-    (data (i32.const 32) "new in 1.1")
+    (data (i32.const 32) "new in 1.2")
     (data (i32.const 48) "\20\00\00\00\0a\00\00\00")
     (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024))
   (core instance $mem (instantiate $memory))
@@ -172,17 +172,17 @@ const NEWER: &str = r#"(component
   (func $extract (type $f) (canon lift (core func $i "extract")
     (memory (core memory $mem "memory")) (realloc (core func $mem "realloc"))))
   (instance $out (export "extract" (func $extract)))
-  (export "orbweaver:plugin/extracting@1.1.0" (instance $out)))"#;
+  (export "orbweaver:plugin/extracting@1.2.0" (instance $out)))"#;
 
-/// What a component answers on a host of 1.1, and what it logs there.
+/// What a component answers on a host of 1.2, and what it logs there.
 fn on_a_newer_host(component: &[u8]) -> (String, Vec<String>) {
     let engine = Engine::default();
     let component = Component::new(&engine, component).unwrap();
     let mut linker: Linker<Host> = Linker::new(&engine);
-    v1_1::Rehearsal::add_to_linker::<Host, HasSelf<Host>>(&mut linker, |host| host).unwrap();
+    v1_2::Rehearsal::add_to_linker::<Host, HasSelf<Host>>(&mut linker, |host| host).unwrap();
     wasmtime_wasi::p2::add_to_linker_sync(&mut linker).unwrap();
     let mut store = Store::new(&engine, Host::default());
-    let plugin = v1_1::Rehearsal::instantiate(&mut store, &component, &linker).unwrap();
+    let plugin = v1_2::Rehearsal::instantiate(&mut store, &component, &linker).unwrap();
     let page = store.data_mut().table.push(OnlyPage).unwrap();
     let lent = Resource::new_borrow(page.rep());
     let answer = plugin
@@ -194,16 +194,18 @@ fn on_a_newer_host(component: &[u8]) -> (String, Vec<String>) {
 }
 
 #[test]
-fn a_newer_host_runs_components_of_both_versions() {
-    let (answer, lines) = on_a_newer_host(&frozen::component("good"));
-    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-    assert_eq!(answer["status"], 200);
-    assert_eq!(answer["html"], HTML.len());
-    assert!(lines.is_empty());
+fn a_newer_host_runs_components_of_all_versions() {
+    for version in ["1.0.0", "1.1.0"] {
+        let (answer, lines) = on_a_newer_host(&frozen::component_of(version, "good"));
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["status"], 200, "{version}");
+        assert_eq!(answer["html"], HTML.len(), "{version}");
+        assert!(lines.is_empty(), "{version}");
+    }
     let newer = wat::parse_str(NEWER).unwrap();
     let (answer, lines) = on_a_newer_host(&newer);
     assert_eq!(answer, "null");
-    assert_eq!(lines, ["new in 1.1"]);
+    assert_eq!(lines, ["new in 1.2"]);
 }
 
 #[tokio::test]
@@ -214,11 +216,11 @@ async fn an_older_host_refuses_a_newer_component_and_says_why() {
         format!("name = \"newer\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"{api}\"\n")
     };
     for (api, expected) in [
-        ("1.1.0", "api: this host supports versions 1.0.0 to 1.0.0"),
+        ("1.2.0", "api: this host supports versions 1.0.0 to 1.1.0"),
         // The manifest says less than the component needs.
         (
             "1.0.0",
-            "orbweaver:plugin/extracting@1.1.0, but this host supports versions 1.0.0 to 1.0.0",
+            "orbweaver:plugin/extracting@1.2.0, but this host supports versions 1.0.0 to 1.1.0",
         ),
     ] {
         let packed = manifest::embed(&newer, &text(api));

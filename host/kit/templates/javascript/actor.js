@@ -1,6 +1,6 @@
 // Fetches a page through the host and gets its title from the `metadata` plugin.
 
-import { extract } from "orbweaver:plugin/extraction-sync@1.0.0";
+import { extract } from "orbweaver:plugin/extraction-sync@1.1.0";
 import { guarded } from "./orbweaver/errors.js";
 import { get } from "./orbweaver/http.js";
 

@@ -1,6 +1,6 @@
 // Counts the images of a page, and those without alternative text.
 
-import { select } from "orbweaver:plugin/dom@1.0.0";
+import { select } from "orbweaver:plugin/dom@1.1.0";
 import { guarded } from "./orbweaver/errors.js";
 
 /** Number of elements that a CSS selector matches. */

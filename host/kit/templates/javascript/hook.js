@@ -1,6 +1,6 @@
 // Leaves out links by their text, and makes a record of every page.
 
-import { select, text } from "orbweaver:plugin/dom@1.0.0";
+import { select, text } from "orbweaver:plugin/dom@1.1.0";
 import { guarded, unused } from "./orbweaver/errors.js";
 
 /** Judges the new links of a page. The host has checked `config` against the manifest's input schema. */

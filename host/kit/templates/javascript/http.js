@@ -1,6 +1,6 @@
 // Requests through the host. Part of the template: change it as you like.
 
-import { fetchMany } from "orbweaver:plugin/batch@1.0.0";
+import { fetchMany } from "orbweaver:plugin/batch@1.1.0";
 
 const REQUEST = {
   method: "GET",

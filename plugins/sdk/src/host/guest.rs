@@ -198,6 +198,10 @@ pub fn is_cancelled() -> bool {
     raw::job::cancelled()
 }
 
+pub fn crawl_run() -> Option<i64> {
+    raw::crawl::run_id()
+}
+
 pub fn input(role: &str) -> Result<String, Error> {
     Ok(raw::inputs::output(role)?)
 }

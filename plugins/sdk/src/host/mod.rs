@@ -65,6 +65,11 @@ pub async fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<Strin
     backend::extract(role, page, options).await
 }
 
+/// The crawl's run that a hook's call is part of.
+pub(crate) fn crawl_run() -> Option<i64> {
+    backend::crawl_run()
+}
+
 impl Page<'_> {
     /// Lets the host parse HTML that was not fetched as a page, such as a fragment in an API's
     /// answer. For actors and fetchers; needs no permission.

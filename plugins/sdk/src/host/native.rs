@@ -95,6 +95,10 @@ pub fn state_keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, 
     })
 }
 
+pub fn crawl_run() -> Option<i64> {
+    installed().and_then(|host| host.crawl_run())
+}
+
 pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error> {
     page(ask(|host| host.render(url, wait_for)))
 }

@@ -1,6 +1,6 @@
 //! Values that a plugin keeps between its calls, for the project of the caller: calls for another
-//! project, and other plugins, have values of their own. Needs permission `state`. For actors and
-//! fetchers.
+//! project, and other plugins, have values of their own. Needs permission `state`. For actors,
+//! fetchers, and hooks of pages.
 //!
 //! A key has 1 to 256 bytes and no control characters, a value at most 256 KiB.
 
@@ -85,18 +85,31 @@ pub fn update(
     key: &str,
     mut change: impl FnMut(Option<&[u8]>) -> Vec<u8>,
 ) -> Result<u64, StateError> {
+    let changed = update_if(key, None, |old| Some(change(old)))?;
+    Ok(changed.unwrap_or_default())
+}
+
+/// As [`update`], for a time (`ttl`: `None` for ever), and without a write if `change` returns `None`. Returns the
+/// version written.
+pub fn update_if(
+    key: &str,
+    ttl: Option<Duration>,
+    mut change: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
+) -> Result<Option<u64>, StateError> {
     const ATTEMPTS: u32 = 16;
     let mut last = 0;
     for _ in 0..ATTEMPTS {
         let entry = get(key)?;
-        let value = change(entry.as_ref().map(|entry| entry.value.as_slice()));
+        let Some(value) = change(entry.as_ref().map(|entry| entry.value.as_slice())) else {
+            return Ok(None);
+        };
         let options = Put {
             expected: Some(entry.map_or(0, |entry| entry.version)),
-            ttl: None,
+            ttl,
         };
         match put_with(key, &value, &options) {
             Err(StateError::Conflict(version)) => last = version,
-            done => return done,
+            done => return done.map(Some),
         }
     }
     Err(StateError::Conflict(last))

@@ -11,21 +11,22 @@ pub mod host {
         inline: "
             package hostile:support;
             world host {
-                import orbweaver:plugin/types@1.0.0;
-                import orbweaver:plugin/requests@1.0.0;
-                import orbweaver:plugin/pages@1.0.0;
-                import orbweaver:plugin/dom@1.0.0;
-                import orbweaver:plugin/log@1.0.0;
-                import orbweaver:plugin/inputs@1.0.0;
-                import orbweaver:plugin/parsing@1.0.0;
-                import orbweaver:plugin/http@1.0.0;
-                import orbweaver:plugin/rendering@1.0.0;
-                import orbweaver:plugin/batch@1.0.0;
-                import orbweaver:plugin/extraction@1.0.0;
-                import orbweaver:plugin/extraction-sync@1.0.0;
-                import orbweaver:plugin/crawl-data@1.0.0;
-                import orbweaver:plugin/state@1.0.0;
-                import orbweaver:plugin/job@1.0.0;
+                import orbweaver:plugin/types@1.1.0;
+                import orbweaver:plugin/requests@1.1.0;
+                import orbweaver:plugin/pages@1.1.0;
+                import orbweaver:plugin/dom@1.1.0;
+                import orbweaver:plugin/log@1.1.0;
+                import orbweaver:plugin/inputs@1.1.0;
+                import orbweaver:plugin/parsing@1.1.0;
+                import orbweaver:plugin/http@1.1.0;
+                import orbweaver:plugin/rendering@1.1.0;
+                import orbweaver:plugin/batch@1.1.0;
+                import orbweaver:plugin/extraction@1.1.0;
+                import orbweaver:plugin/extraction-sync@1.1.0;
+                import orbweaver:plugin/crawl-data@1.1.0;
+                import orbweaver:plugin/state@1.1.0;
+                import orbweaver:plugin/job@1.1.0;
+                import orbweaver:plugin/crawl@1.1.0;
             }
         ",
         generate_all,
@@ -39,6 +40,7 @@ extern crate self as hostile_support;
 
 pub mod deeds;
 pub mod look;
+pub mod values;
 
 /// The world `extractor`.
 pub mod extractor {
@@ -46,11 +48,11 @@ pub mod extractor {
         path: "../../../wit",
         world: "orbweaver:plugin/extractor",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/inputs@1.0.0": crate::host::orbweaver::plugin::inputs,
+            "orbweaver:plugin/types@1.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@1.1.0": crate::host::orbweaver::plugin::inputs,
         },
         generate_all,
         pub_export_macro: true,
@@ -66,20 +68,20 @@ pub mod actor {
         path: "../../../wit",
         world: "orbweaver:plugin/actor",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/requests@1.0.0": crate::host::orbweaver::plugin::requests,
-            "orbweaver:plugin/parsing@1.0.0": crate::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/batch@1.0.0": crate::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction-sync@1.0.0": crate::host::orbweaver::plugin::extraction_sync,
-            "orbweaver:plugin/state@1.0.0": crate::host::orbweaver::plugin::state,
-            "orbweaver:plugin/http@1.0.0": crate::host::orbweaver::plugin::http,
-            "orbweaver:plugin/rendering@1.0.0": crate::host::orbweaver::plugin::rendering,
-            "orbweaver:plugin/extraction@1.0.0": crate::host::orbweaver::plugin::extraction,
-            "orbweaver:plugin/crawl-data@1.0.0": crate::host::orbweaver::plugin::crawl_data,
-            "orbweaver:plugin/job@1.0.0": crate::host::orbweaver::plugin::job,
+            "orbweaver:plugin/types@1.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.1.0": crate::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.1.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.1.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.1.0": crate::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.1.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/http@1.1.0": crate::host::orbweaver::plugin::http,
+            "orbweaver:plugin/rendering@1.1.0": crate::host::orbweaver::plugin::rendering,
+            "orbweaver:plugin/extraction@1.1.0": crate::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/crawl-data@1.1.0": crate::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job@1.1.0": crate::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,
@@ -95,17 +97,17 @@ pub mod actor_sync {
         path: "../../../wit",
         world: "orbweaver:plugin/actor-sync",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/requests@1.0.0": crate::host::orbweaver::plugin::requests,
-            "orbweaver:plugin/parsing@1.0.0": crate::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/batch@1.0.0": crate::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction-sync@1.0.0": crate::host::orbweaver::plugin::extraction_sync,
-            "orbweaver:plugin/state@1.0.0": crate::host::orbweaver::plugin::state,
-            "orbweaver:plugin/crawl-data@1.0.0": crate::host::orbweaver::plugin::crawl_data,
-            "orbweaver:plugin/job@1.0.0": crate::host::orbweaver::plugin::job,
+            "orbweaver:plugin/types@1.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.1.0": crate::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.1.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.1.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.1.0": crate::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.1.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/crawl-data@1.1.0": crate::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job@1.1.0": crate::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,
@@ -121,18 +123,18 @@ pub mod fetcher {
         path: "../../../wit",
         world: "orbweaver:plugin/fetcher",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/requests@1.0.0": crate::host::orbweaver::plugin::requests,
-            "orbweaver:plugin/parsing@1.0.0": crate::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/batch@1.0.0": crate::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction-sync@1.0.0": crate::host::orbweaver::plugin::extraction_sync,
-            "orbweaver:plugin/state@1.0.0": crate::host::orbweaver::plugin::state,
-            "orbweaver:plugin/http@1.0.0": crate::host::orbweaver::plugin::http,
-            "orbweaver:plugin/rendering@1.0.0": crate::host::orbweaver::plugin::rendering,
-            "orbweaver:plugin/extraction@1.0.0": crate::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/types@1.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.1.0": crate::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.1.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.1.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.1.0": crate::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.1.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/http@1.1.0": crate::host::orbweaver::plugin::http,
+            "orbweaver:plugin/rendering@1.1.0": crate::host::orbweaver::plugin::rendering,
+            "orbweaver:plugin/extraction@1.1.0": crate::host::orbweaver::plugin::extraction,
         },
         generate_all,
         pub_export_macro: true,
@@ -148,15 +150,15 @@ pub mod fetcher_sync {
         path: "../../../wit",
         world: "orbweaver:plugin/fetcher-sync",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/requests@1.0.0": crate::host::orbweaver::plugin::requests,
-            "orbweaver:plugin/parsing@1.0.0": crate::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/batch@1.0.0": crate::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction-sync@1.0.0": crate::host::orbweaver::plugin::extraction_sync,
-            "orbweaver:plugin/state@1.0.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/types@1.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.1.0": crate::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.1.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.1.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.1.0": crate::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.1.0": crate::host::orbweaver::plugin::state,
         },
         generate_all,
         pub_export_macro: true,
@@ -172,11 +174,13 @@ pub mod hook {
         path: "../../../wit",
         world: "orbweaver:plugin/hook",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
-            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/inputs@1.0.0": crate::host::orbweaver::plugin::inputs,
+            "orbweaver:plugin/types@1.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.1.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@1.1.0": crate::host::orbweaver::plugin::inputs,
+            "orbweaver:plugin/state@1.1.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/crawl@1.1.0": crate::host::orbweaver::plugin::crawl,
         },
         generate_all,
         pub_export_macro: true,
@@ -192,8 +196,8 @@ pub mod delivery_hook {
         path: "../../../wit",
         world: "orbweaver:plugin/delivery-hook",
         with: {
-            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/types@1.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/log@1.1.0": crate::host::orbweaver::plugin::log,
         },
         generate_all,
         pub_export_macro: true,

@@ -117,12 +117,14 @@ pub(crate) mod fetcher_sync {
     });
 }
 
-/// Hooks through the synchronous API, without fibers.
+/// Hooks through the synchronous API, without fibers: those that do not import `state`, whose functions
+/// wait.
 #[allow(missing_docs, dead_code, reason = "generated")]
 pub(crate) mod hook {
     wasmtime::component::bindgen!({
         path: "../../wit",
         world: "hook",
+        imports: { default: trappable },
         with: {
             "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
             "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
@@ -133,7 +135,7 @@ pub(crate) mod hook {
     });
 }
 
-/// Hooks through the asynchronous API: interpreters, and those with WASI grants.
+/// Hooks through the asynchronous API: interpreters, those with WASI grants, and those with state.
 #[allow(missing_docs, dead_code, reason = "generated")]
 pub(crate) mod hook_async {
     wasmtime::component::bindgen!({
@@ -146,6 +148,8 @@ pub(crate) mod hook_async {
             "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
             "orbweaver:plugin/inputs": super::extractor::orbweaver::plugin::inputs,
             "orbweaver:plugin/dom": super::actor::orbweaver::plugin::dom,
+            "orbweaver:plugin/state": super::actor::orbweaver::plugin::state,
+            "orbweaver:plugin/crawl": super::hook::orbweaver::plugin::crawl,
         },
         require_store_data_send: true,
     });
@@ -167,4 +171,4 @@ pub(crate) mod delivery_hook {
 }
 
 /// The version of the WIT package.
-pub(crate) const VERSION: &str = "1.0.0";
+pub(crate) const VERSION: &str = "1.1.0";

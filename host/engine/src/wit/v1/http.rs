@@ -22,7 +22,7 @@ impl State {
     pub(super) fn capabilities(&self) -> wasmtime::Result<Arc<Capabilities>> {
         self.capabilities
             .clone()
-            .ok_or_else(|| wasmtime::format_err!("an extractor has no capabilities"))
+            .ok_or_else(|| wasmtime::format_err!("this plugin has no capabilities"))
     }
 
     /// Passes a page to the guest, or the error, or stops the guest.

@@ -3,8 +3,9 @@
 //! everything that it has seen so far.
 
 use hostile_support::host::types::Header;
-use hostile_support::host::{batch, log, requests, state};
-use hostile_support::{Error, error, get};
+use hostile_support::host::{batch, log, requests};
+use hostile_support::values::text;
+use hostile_support::{Error, error, get, values};
 use serde_json::{Value, json};
 
 hostile_support::actor!(run);
@@ -20,48 +21,11 @@ async fn run(input: String) -> Result<String, Error> {
                 Value::Null
             }
             "fail" => return Err(error("failed", Value::from(seen).to_string())),
-            _ => on_state(&op),
+            _ => values::on_state(&op),
         };
         seen.push(result);
     }
     Ok(json!({ "results": seen }).to_string())
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn on_state(op: &Value) -> Value {
-    let (key, expected) = (text(&op["key"]), op["expected"].as_u64());
-    let result = match op["op"].as_str().unwrap_or_default() {
-        "get" => state::get(&key)
-            .map_err(state::Failure::Error)
-            .map(|entry| {
-                entry.map_or(Value::Null, |entry| {
-                    json!({
-                        "value": String::from_utf8_lossy(&entry.value), "version": entry.version,
-                    })
-                })
-            }),
-        "put" => {
-            let value = match op["bytes"].as_u64() {
-                Some(bytes) => vec![b'x'; bytes as usize],
-                None => text(&op["value"]).into_bytes(),
-            };
-            state::put(&key, &value, expected, op["ttl"].as_u64()).map(Value::from)
-        }
-        "delete" => state::delete(&key, expected).map(|()| Value::from("deleted")),
-        _ => {
-            let limit = op["limit"].as_u64().unwrap_or(100) as u32;
-            let after = op["after"].as_str();
-            let keys = state::keys(&text(&op["prefix"]), after, limit);
-            keys.map_err(state::Failure::Error).map(Value::from)
-        }
-    };
-    result.unwrap_or_else(|failure| match failure {
-        state::Failure::Conflict(version) => json!({ "conflict": version }),
-        state::Failure::Error(error) => json!({ error.code: error.message }),
-    })
 }
 
 fn send(op: &Value) -> Value {
