@@ -5,39 +5,54 @@ use orbweaver_engine::manifest;
 use super::{command, run};
 use crate::support::fixture;
 
+/// A component with these lines in its manifest.
+fn component(lines: &str) -> Vec<u8> {
+    let bytes = std::fs::read(fixture("spin-actor")).expect("a fixture");
+    let text = format!("name = \"free\"\nkind = \"actor\"\napi = \"1.0.0\"\n{lines}");
+    manifest::embed(&bytes, &text).expect("a component")
+}
+
 #[test]
 fn a_manifest_does_not_control_the_terminal() {
     let data = tempfile::tempdir().expect("a folder");
-    let text = r#"
-name = "free"
-kind = "actor"
-version = "1\u001b[8m"
-api = "1.0.0"
-description = "Good.\u001b[2J\u202e\nforged: nothing"
-[permissions]
-http = ["*"]
-secrets = ["a\u001b[1A\u001b[2K"]
-"#;
-    let bytes = std::fs::read(fixture("spin-actor")).expect("a fixture");
-    let bytes = manifest::embed(&bytes, text).expect("a component");
     let folder = data.path().join("plugins");
     std::fs::create_dir(&folder).expect("a folder");
     let file = folder.join("actor-free.wasm");
-    std::fs::write(&file, &bytes).expect("a file");
+    let path = file.to_str().expect("a path").to_owned();
     std::fs::write(folder.join("extract-\u{1b}[2J.wasm"), b"nothing").expect("a file");
-    let file = file.to_str().expect("a path");
-    for (arguments, shown) in [
-        (vec!["plugin", "inspect", file], "secret=a\\u{1b}[1A"),
-        (vec!["plugin", "check", file], "1\\u{1b}[8m"),
+    let inspected = |lines: &str| {
+        std::fs::write(&file, component(lines)).expect("a file");
+        ["inspect", "check"].map(|verb| {
+            let output = run(&data, &["plugin", verb, &path]);
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8(said).expect("text");
+            assert!(
+                !said.contains('\u{1b}') && !said.contains('\u{202e}'),
+                "{said:?}"
+            );
+            assert!(!said.contains("\nforged"), "{said}");
+            said
+        })
+    };
+    for (lines, field) in [
+        ("version = \"1\\u001b[8m\"", "version: "),
+        (
+            "version = \"1\"\ndescription = \"\\u001b[2J\\u202e\\nforged: nothing\"",
+            "description: ",
+        ),
+        (
+            "version = \"1\"\n[permissions]\nsecrets = [\"a\\u001b[1A\\u001b[2K\"]",
+            "permissions.secrets[0]: ",
+        ),
+        ("version = \"1\"\n\"\\u001b[2J\\nforged\" = 1", "\\u{1b}[2J"),
     ] {
-        let output = run(&data, &arguments);
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8(said).expect("text");
-        assert!(
-            !said.contains('\u{1b}') && !said.contains('\u{202e}'),
-            "{said:?}"
-        );
-        assert!(said.contains(shown) && !said.contains("\nforged"), "{said}");
+        for said in inspected(lines) {
+            assert!(said.contains(field), "{said}");
+        }
+    }
+    // A description may have line ends, which start no line of the output.
+    for said in inspected("version = \"1\"\ndescription = \"Good.\\nforged: nothing\"") {
+        assert!(said.contains("free"), "{said}");
     }
     let output = command(&data)
         .args(["plugin", "list"])
