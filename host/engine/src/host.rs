@@ -25,8 +25,9 @@ pub trait HookHosts: Send + Sync + 'static {
     fn of(&self, caller: Option<&CallOrigin>) -> Arc<dyn Host>;
 }
 
-/// The host of one call of an actor or fetcher, or of a hook for a project; it knows the project that pays. By default every
-/// capability is missing; a missing one returns [`ErrorCode::NotConfigured`](crate::ErrorCode::NotConfigured).
+/// The host of one call of an actor or fetcher, or of a hook for a project; it knows the project
+/// that pays. By default every capability is missing; a missing one returns
+/// [`ErrorCode::NotConfigured`](crate::ErrorCode::NotConfigured).
 pub trait Host: Send + Sync + 'static {
     /// HTTP requests.
     fn http(&self) -> Option<&dyn HttpHost> {
