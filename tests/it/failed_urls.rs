@@ -13,19 +13,6 @@ fn impatient(config: &mut Config) {
     config.crawl.retries = 0;
 }
 
-async fn ended(client: &Client, crawl: &Value) -> Value {
-    let created = client.post("/v1/crawls", crawl).await;
-    assert_eq!(created.status, 202, "{}", created.text());
-    let path = format!("/v1/crawls/{}", created.json()["id"]);
-    loop {
-        let run = client.get(&path).await.ok();
-        if run["status"] == "done" || run["status"] == "failed" {
-            return run;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-}
-
 async fn errors(client: &Client, run: &Value) -> Vec<Value> {
     let path = format!("/v1/crawls/{}/errors", run["id"]);
     let list = client.get(&path).await.ok();
@@ -50,7 +37,7 @@ async fn a_failed_url_is_listed_with_cause_and_referrers() {
                 "<a href=/fault/closed>c</a><a href=/fault/garbage>g</a><a href=/gone>4</a>",
             ),
         );
-    let run = ended(&client, &json!({"url": origin.url("/"), "delay_ms": 0})).await;
+    let run = runs::crawled(&client, &json!({"url": origin.url("/"), "delay_ms": 0})).await;
     assert_eq!(
         (&run["status"], &run["error_count"]),
         (&json!("done"), &json!(2))
@@ -107,7 +94,7 @@ async fn a_run_of_an_unreachable_site_names_the_cause() {
             "refuses connections",
         ),
     ] {
-        let run = ended(&client, &seed).await;
+        let run = runs::crawled(&client, &seed).await;
         assert_eq!(
             (&run["status"], &run["error_count"]),
             (&json!("failed"), &json!(1)),

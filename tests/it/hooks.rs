@@ -4,7 +4,7 @@ use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
 use crate::support::http::Answer;
-use crate::support::{Client, Service, fixture};
+use crate::support::{Client, Service, fixture, runs};
 
 const WASM: [(&str, &str); 1] = [("content-type", "application/wasm")];
 
@@ -26,19 +26,6 @@ async fn site() -> Origin {
         )
         .set("/b", Reply::html("<title>B</title>"));
     origin
-}
-
-async fn ended(client: &Client, crawl: &Value) -> Value {
-    let created = client.post("/v1/crawls", crawl).await;
-    assert_eq!(created.status, 202, "{}", created.text());
-    let path = format!("/v1/crawls/{}", created.json()["id"]);
-    loop {
-        let run = client.get(&path).await.ok();
-        if run["status"] == "done" || run["status"] == "failed" {
-            return run;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test]
@@ -152,7 +139,7 @@ async fn records_and_skipped_links_are_listed() {
             {"name": "mask-personal-data"},
         ],
     });
-    let run = ended(&client, &body).await;
+    let run = runs::crawled(&client, &body).await;
     assert_eq!(
         (&run["status"], &run["page_count"]),
         (&json!("done"), &json!(3))
@@ -230,7 +217,7 @@ async fn a_failure_is_listed_with_the_errors_after_urls_without_an_answer() {
         "delay_ms": 0,
         "hooks": [{"name": "tool", "config": {"record": {"do": "error"}, "only": "/a"}}],
     });
-    let run = ended(&client, &body).await;
+    let run = runs::crawled(&client, &body).await;
     assert_eq!(
         (&run["error_count"], &run["plugin_error_count"]),
         (&json!(1), &json!(1))
@@ -277,7 +264,7 @@ async fn a_strict_hook_ends_the_run_with_its_reason() {
     let origin = site().await;
     let config = json!({"discover": {"do": "trap"}});
     let hook = json!({"name": "tool", "config": config, "on_error": "fail"});
-    let run = ended(&client, &json!({"url": origin.url("/"), "hooks": [hook]})).await;
+    let run = runs::crawled(&client, &json!({"url": origin.url("/"), "hooks": [hook]})).await;
     assert_eq!(run["status"], "failed");
     let why = run["error_message"].as_str().expect("a reason");
     assert!(

@@ -7,21 +7,13 @@ use orbweaver_origin::{LargeSite, Origin, Reply, SiteSpec};
 use orbweaver_tests::crawl::expected_rows;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Service};
+use crate::support::{Client, Service, runs};
 
 /// Crawls to the end; returns the run.
 async fn crawl(client: &Client, body: Value) -> Value {
-    let answer = client.post("/v1/crawls", &body).await;
-    assert_eq!(answer.status, 202, "{}", answer.text());
-    let path = format!("/v1/crawls/{}", answer.json()["id"]);
-    loop {
-        let run = client.get(&path).await.ok();
-        if run["finished_at"].is_string() {
-            assert_eq!(run["status"], "done", "{run}");
-            return run;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let run = runs::crawled(client, &body).await;
+    assert_eq!(run["status"], "done", "{run}");
+    run
 }
 
 async fn whole_site(service: &Service) {

@@ -4,7 +4,7 @@ use orbweaver_origin::{Origin, Reply};
 use orbweaver_server::config::Config;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Service, fixture};
+use crate::support::{Client, Service, fixture, runs};
 
 /// A page with a text of its own, or that of another one, and other surroundings in any case.
 fn page(name: &str, topic: &str, links: &str) -> Reply {
@@ -35,19 +35,6 @@ async fn site() -> Origin {
     origin
 }
 
-async fn ended(client: &Client, crawl: &Value) -> Value {
-    let created = client.post("/v1/crawls", crawl).await;
-    assert_eq!(created.status, 202, "{}", created.text());
-    let path = format!("/v1/crawls/{}", created.json()["id"]);
-    loop {
-        let run = client.get(&path).await.ok();
-        if run["status"] == "done" || run["status"] == "failed" {
-            return run;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-}
-
 fn crawl(origin: &Origin) -> Value {
     json!({
         "url": origin.url("/"),
@@ -58,7 +45,7 @@ fn crawl(origin: &Origin) -> Value {
 
 /// A crawl keeps one page of each text, and says of the others whose text they have.
 async fn one_of_each(client: &Client, origin: &Origin) {
-    let run = ended(client, &crawl(origin)).await;
+    let run = runs::crawled(client, &crawl(origin)).await;
     let list = |name: &str| format!("/v1/crawls/{}/{name}", run["id"]);
     let urls = |list: &Value| -> Vec<String> {
         let items = list["items"].as_array().expect("items").iter();
@@ -119,7 +106,7 @@ async fn a_full_state_is_counted_as_the_hooks_failure_and_stalls_nothing() {
     let service = Service::with(without_room).await;
     let client = service.other_project("small").await;
     let origin = site().await;
-    let run = ended(&client, &crawl(&origin)).await;
+    let run = runs::crawled(&client, &crawl(&origin)).await;
     assert_eq!(
         (
             &run["status"],
@@ -138,7 +125,7 @@ async fn a_full_state_is_counted_as_the_hooks_failure_and_stalls_nothing() {
     // Strict, the run ends with the reason.
     let mut strict = crawl(&origin);
     strict["hooks"][0]["on_error"] = json!("fail");
-    let run = ended(&client, &strict).await;
+    let run = runs::crawled(&client, &strict).await;
     assert_eq!(run["status"], "failed");
     let why = run["error_message"].as_str().expect("a reason");
     assert!(why.starts_with("hook `unique-text` failed on "), "{why}");
@@ -169,7 +156,7 @@ async fn an_upload_that_imports_state_needs_the_grant() {
             "url": origin.url("/d"), "depth": 1, "delay_ms": 0,
             "hooks": [{"name": "keeper", "config": {"ops": ops}}],
         });
-        let run = ended(client, &body).await;
+        let run = runs::crawled(client, &body).await;
         let records = format!("/v1/crawls/{}/records", run["id"]);
         let records = client.get(&records).await.ok();
         let told = records["items"][0]["data"].clone();

@@ -267,7 +267,8 @@ fn work_out(
                     status: hop.status,
                 })
                 .collect(),
-            body: PageParts::shared_body(&response.body, &html),
+            body: PageParts::text_as_body(&response.body, &html)
+                .unwrap_or_else(|| Arc::from(&response.body[..])),
             html,
             cost_usd: 0.0,
         })

@@ -36,14 +36,10 @@ pub struct PageParts {
 }
 
 impl PageParts {
-    /// A body for [`PageParts::body`], in the allocation of its text if both are the same bytes, as
-    /// those of nearly every page are.
-    pub fn shared_body(body: &[u8], html: &Arc<str>) -> Arc<[u8]> {
-        if body == html.as_bytes() {
-            Arc::clone(html).into()
-        } else {
-            Arc::from(body)
-        }
+    /// The text as the body, without a copy, if both are the same bytes, as those of nearly every
+    /// page are.
+    pub fn text_as_body(body: &[u8], html: &Arc<str>) -> Option<Arc<[u8]>> {
+        (body == html.as_bytes()).then(|| Arc::clone(html).into())
     }
 }
 
@@ -149,5 +145,31 @@ impl Page {
     pub(crate) fn snapshot_within(&self, limits: &Limits) -> &Arc<Snapshot> {
         self.snapshot
             .get_or_init(|| Arc::new(orbweaver_dom::parse_with(&self.parts.html, limits)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn body_and_text_are_held_once_if_they_are_the_same_bytes() {
+        let html: Arc<str> = Arc::from("<p>caf\u{e9}".repeat(1_000));
+        let page = |body: Arc<[u8]>| {
+            let html = Arc::clone(&html);
+            Page::new(PageParts {
+                body,
+                html,
+                ..PageParts::default()
+            })
+            .held_bytes()
+        };
+        let shared = PageParts::text_as_body(html.as_bytes(), &html).expect("the same bytes");
+        assert_eq!(*shared, *html.as_bytes());
+        let twice = page(Arc::from(html.as_bytes()));
+        assert_eq!(page(shared) + html.len() as u64, twice);
+        for other in [&b"<p>caf\xe9"[..], b"", &html.as_bytes()[1..]] {
+            assert!(PageParts::text_as_body(other, &html).is_none());
+        }
     }
 }

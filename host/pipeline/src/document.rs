@@ -139,7 +139,9 @@ impl Document {
         let content_type = content_type.map(|(_, value)| value.as_str());
         let kind = content::sniff(content_type, &parts.body).kind;
         parts.html = text(kind, &parts.body, content_type);
-        parts.body = PageParts::shared_body(&parts.body, &parts.html);
+        if let Some(body) = PageParts::text_as_body(&parts.body, &parts.html) {
+            parts.body = body;
+        }
         Page::new(parts)
     }
 
@@ -299,7 +301,7 @@ impl Document {
             status: self.status,
             headers: self.headers.clone(),
             redirects: self.redirects.clone(),
-            body: PageParts::shared_body(body, &html),
+            body: PageParts::text_as_body(body, &html).unwrap_or_else(|| Arc::from(body)),
             html,
             ..PageParts::default()
         })

@@ -10,7 +10,8 @@ use crate::{Error, Header, Json, Page};
 /// [`hook!`](crate::hook!).
 ///
 /// An instance serves one page, or one request, and is then dropped. What is to be kept from page to
-/// page goes into [`state`](crate::state), with the permission `state`. For a page the host calls `response`, `record`, `discover`, in this order.
+/// page goes into [`state`](crate::state), with the permission `state`. For a page the host calls
+/// `response`, `record`, `discover`, in this order.
 pub trait Hook {
     /// The configuration that a crawl's request gives. The host has checked it against the
     /// manifest's input schema.

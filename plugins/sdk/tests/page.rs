@@ -29,6 +29,15 @@ fn a_borrowed_and_an_owned_page_are_equal() {
         assert_eq!(page.html(), "<title>T</title>");
         assert_eq!(page.body(), page.html().as_bytes());
         assert_eq!(page.size(), 16);
+        for (offset, max, part) in [
+            (1, 5, &b"title"[..]),
+            (14, 9, b"e>"),
+            (16, 1, b""),
+            (0, 0, b""),
+            (u64::MAX, u32::MAX, b""),
+        ] {
+            assert_eq!(page.read(offset, max), part, "{offset} {max}");
+        }
         assert!(page.redirects().is_empty());
         assert_eq!(page.view().map(|view| view.html().is_some()), Ok(true));
     }

@@ -1,5 +1,7 @@
 //! Runs whose pages are written by the test, as a worker would.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use orbweaver_accounts::secret::SafeUrl;
 use orbweaver_core::content::Kind;
@@ -12,9 +14,9 @@ use orbweaver_store::crawl::{
 };
 use orbweaver_store::{CloudMode, NewPage, StoredBody};
 use orbweaver_tests::postgres::Postgres;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Service;
+use super::{Client, Service};
 
 /// The seed: the pages of these runs are below it.
 pub const SEED: &str = "http://127.0.0.1:8081/";
@@ -230,6 +232,24 @@ pub async fn done(service: &Service, pages: &[Written]) -> RunId {
     let leased = begin(service).await;
     write(service, &leased, 0, pages).await;
     end(service, &leased).await
+}
+
+/// Crawls to the end; returns the run.
+pub async fn crawled(client: &Client, crawl: &Value) -> Value {
+    let created = client.post("/v1/crawls", crawl).await;
+    assert_eq!(created.status, 202, "{}", created.text());
+    let path = format!("/v1/crawls/{}", created.json()["id"]);
+    let ended = async {
+        loop {
+            let run = client.get(&path).await.ok();
+            if run["finished_at"].is_string() {
+                return run;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(120), ended).await;
+    ended.expect("the run ends")
 }
 
 /// Waits until a run of the first project has ended.
