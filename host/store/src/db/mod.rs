@@ -1,6 +1,7 @@
 //! Opening a database, and running statements on SQLite and PostgreSQL.
 
 mod dispatch;
+mod migrations;
 mod statement;
 
 pub(crate) use dispatch::{Db, Lite, per_database, read, transact};
@@ -13,8 +14,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use orbweaver_blobs::Blobs;
-use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -110,9 +110,11 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .set_ignore_missing(true)
         .run(&write)
         .await
-        .map_err(migration_failed)?;
-    let least = sqlx::query_scalar(LEAST).fetch_optional(&write).await?;
-    may_use(&migrations, least)?;
+        .map_err(migrations::failed)?;
+    let least = sqlx::query_scalar(migrations::LEAST)
+        .fetch_optional(&write)
+        .await?;
+    migrations::may_use(&migrations, least)?;
     let read = SqlitePoolOptions::new()
         .max_connections(options.connections.max(1))
         .acquire_timeout(options.acquire_timeout)
@@ -151,47 +153,19 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
         .map_err(cannot_connect("database_url"))?;
     let mut migrations = sqlx_macros::migrate!("../../migrations/postgres");
     migrations.set_ignore_missing(true);
-    let migrated = match direct(options)? {
-        // The lock of the migrations belongs to a session.
-        Some(direct) => {
-            let session = PgPoolOptions::new()
-                .max_connections(1)
-                .connect_with(direct)
-                .await
-                .map_err(cannot_connect(DIRECT_URL))?;
-            let migrated = migrate(&migrations, &session).await;
-            session.close().await;
-            migrated
-        }
-        None => migrate(&migrations, &pool).await,
+    let (setting, at) = match direct(options)? {
+        Some(direct) => (DIRECT_URL, direct),
+        None => ("database_url", postgres_at("database_url", &options.url)?),
     };
+    let session = PgPoolOptions::new()
+        .max_connections(1)
+        .connect_with(at)
+        .await
+        .map_err(cannot_connect(setting))?;
+    let migrated = migrations::run(&migrations, &session).await;
+    session.close().await;
     migrated?;
     Ok(Db::Pg(pool))
-}
-
-async fn migrate(migrations: &Migrator, pool: &PgPool) -> Result<(), StoreError> {
-    migrations.run(pool).await.map_err(migration_failed)?;
-    may_use(
-        migrations,
-        sqlx::query_scalar(LEAST).fetch_optional(pool).await?,
-    )
-}
-
-/// Reads which migration a program must know at least; `migrations/README.md` says when that rises.
-const LEAST: &str = "SELECT value FROM settings WHERE name = 'schema.least'";
-
-/// Whether this program may use the database. It need not know the last migrations, so that nodes
-/// are upgraded one by one, and an older one may start again in between.
-fn may_use(known: &Migrator, least: Option<String>) -> Result<(), StoreError> {
-    let least = least.and_then(|least| least.parse().ok()).unwrap_or(0);
-    let last = known.iter().map(|known| known.version).max().unwrap_or(0);
-    if least > last {
-        return Err(StoreError::Open(format!(
-            "the database was changed by a newer program: it needs one that knows migration \
-             {least}, and this one knows {last}; start the newer program"
-        )));
-    }
-    Ok(())
 }
 
 /// The server itself, if the database is behind a pooler.
@@ -211,10 +185,4 @@ fn postgres_at(setting: &str, url: &str) -> Result<PgConnectOptions, StoreError>
         .application_name("orbweaver")
         // Numbers come in binary, and poolers refuse this parameter.
         .extra_float_digits(None))
-}
-
-fn migration_failed(error: sqlx::migrate::MigrateError) -> StoreError {
-    StoreError::Open(format!(
-        "cannot migrate the database: {error}; was it used by a newer version?"
-    ))
 }
