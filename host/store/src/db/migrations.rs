@@ -1,45 +1,54 @@
 //! Brings a database to this program's schema, while other nodes may be at work on it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::PgPool;
 
 use crate::error::StoreError;
 
-/// Attempts at a migration that waits for the transactions of nodes at work, which wait for it.
-const ATTEMPTS: u32 = 20;
-/// Time between them.
+/// How long a migration waits for the tables that nodes at work use. Their statements queue behind it
+/// meanwhile. It is shorter than PostgreSQL's `deadlock_timeout` (1 s by default), so that of a node and a
+/// migration that wait for each other it is the migration that ends.
+const LOCK_TIMEOUT: &str = "SET lock_timeout = '500ms'";
+/// Time between two attempts, in which nodes go on.
 const PAUSE: Duration = Duration::from_millis(200);
-/// PostgreSQL's code of a transaction that it ended because two waited for each other.
-const DEADLOCK: &str = "40P01";
+/// How long it is tried. Other nodes that start wait for this lock, too.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// PostgreSQL's codes of a transaction that another one was in the way of: `lock_not_available`,
+/// `deadlock_detected`.
+const IN_THE_WAY: [&str; 2] = ["55P03", "40P01"];
 
 /// Runs the migrations that a PostgreSQL database does not have. `session` is a pool of one connection,
 /// which the caller then closes: the lock of the migrations belongs to it, also after a failure.
 pub(super) async fn run(migrations: &Migrator, session: &PgPool) -> Result<(), StoreError> {
-    for attempt in 1.. {
+    let until = Instant::now() + PATIENCE;
+    sqlx::query(LOCK_TIMEOUT).execute(session).await?;
+    loop {
         match migrations.run(session).await {
             Ok(()) => break,
             // It is a transaction, of which nothing is left.
-            Err(error) if is_deadlock(&error) && attempt < ATTEMPTS => {
+            Err(error) if was_in_the_way(&error) && Instant::now() < until => {
                 tracing::info!("a migration is tried again: {error}");
                 tokio::time::sleep(PAUSE).await;
             }
             Err(error) => return Err(failed(error)),
         }
     }
+    // A pooler may give the server's session to others.
+    sqlx::query("RESET lock_timeout").execute(session).await?;
     may_use(
         migrations,
         sqlx::query_scalar(LEAST).fetch_optional(session).await?,
     )
 }
 
-fn is_deadlock(error: &MigrateError) -> bool {
+fn was_in_the_way(error: &MigrateError) -> bool {
     let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else {
         return false;
     };
-    let error = error.as_database_error();
-    error.is_some_and(|error| error.code().as_deref() == Some(DEADLOCK))
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| IN_THE_WAY.contains(&code.as_ref()))
 }
 
 /// Reads which migration a program must know at least; `migrations/README.md` says when that rises.
@@ -75,7 +84,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_migration_that_meets_a_deadlock_is_run_again() {
+    async fn a_migration_gives_way_to_a_node_at_work_and_is_run_again() {
         let url = Postgres::shared().database().unwrap();
         let pool = PgPool::connect(&url).await.unwrap();
         let tables =
@@ -90,9 +99,9 @@ mod tests {
             false,
         );
         let migrations = Migrator::with_migrations(vec![migration]);
-        // A node at work, which is not the one that PostgreSQL ends.
+        // A node at work, of which PostgreSQL ends the statement if it waits for the migration too long.
         let mut work = pool.begin().await.unwrap();
-        sqlx::raw_sql("SET LOCAL deadlock_timeout = '1h'; LOCK TABLE b IN ROW EXCLUSIVE MODE")
+        sqlx::raw_sql("SET LOCAL deadlock_timeout = '900ms'; LOCK TABLE b IN ROW EXCLUSIVE MODE")
             .execute(&mut *work)
             .await
             .unwrap();
