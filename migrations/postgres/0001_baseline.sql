@@ -713,6 +713,15 @@ CREATE TABLE search_index (
 );
 CREATE INDEX search_index_words ON search_index USING gin (words);
 
+-- Pages that a node is adding to the index: those with ids above `after`, up to `through`. The
+-- setting `search.indexed_through` is the last page of the newest one; other nodes leave these
+-- pages alone until the lease has ended.
+CREATE TABLE search_claims (
+    after       BIGINT PRIMARY KEY,
+    through     BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL
+);
+
 -- --- Plugins
 
 -- Versions of uploaded plugins: an overlay over the plugin folder, the same on every node. The

@@ -38,6 +38,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// A million pages in one PostgreSQL database and one bucket: an audit, and what reads cost.
+    Fleet {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// What servers cost that have nothing to do, on each database.
     Idle {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -101,6 +106,7 @@ impl Bench {
             Self::Extract { args } => ("extract", args),
             Self::Corpus { args } => ("corpus", args),
             Self::Crawl { args } => ("crawl", args),
+            Self::Fleet { args } => ("fleet", args),
             Self::Idle { args } => ("idle", args),
             Self::Kill { args } => ("kill", args),
             Self::Nodes { args } => ("nodes", args),

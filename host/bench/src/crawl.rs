@@ -54,6 +54,9 @@ const HOOKS: &str = r#"[
 struct Figures {
     seconds: f64,
     cpu_ms: f64,
+    /// The same, with what the program does after the run's end: it indexes pages for search that
+    /// it had left for later.
+    settled_ms: f64,
     peak_mib: f64,
     found: usize,
     /// Requests that the site answered, pages or not.
@@ -116,10 +119,11 @@ pub fn run(args: &Args) -> Result<()> {
         for (candidate, all) in chosen.iter().zip(&mut all) {
             let figures = measure(*candidate, args, &site)?;
             eprintln!(
-                "round {round}: {:<24} {:>6.0} pages/s {:>7.3} CPU ms/page {:>6.0} MiB {:>6} pages",
+                "round {round}: {:<24} {:>6.0} pages/s {:>7.3} CPU ms/page, {:>7.3} settled {:>6.0} MiB {:>6} pages",
                 candidate.name(),
-                figures.found as f64 / figures.seconds,
-                figures.cpu_ms / figures.found as f64,
+                rate(&figures),
+                cost(&figures),
+                settled_cost(&figures),
                 figures.peak_mib,
                 figures.found
             );
@@ -136,15 +140,16 @@ fn report(args: &Args, site: &LargeSite, chosen: &[Candidate], all: &[Vec<Figure
         args.pages, args.concurrency, args.latency, args.rounds
     );
     println!(
-        "{:<24} {:>8} {:>12} {:>9} {:>14}",
-        "", "pages/s", "CPU ms/page", "peak MiB", "found"
+        "{:<24} {:>8} {:>12} {:>8} {:>9} {:>14}",
+        "", "pages/s", "CPU ms/page", "settled", "peak MiB", "found"
     );
     for (candidate, figures) in chosen.iter().zip(all) {
         println!(
-            "{:<24} {:>8.0} {:>12.3} {:>9.0} {:>6} of {:>5}",
+            "{:<24} {:>8.0} {:>12.3} {:>8.3} {:>9.0} {:>6} of {:>5}",
             candidate.name(),
             median(figures.iter().map(rate)).unwrap_or(f64::NAN),
             median(figures.iter().map(cost)).unwrap_or(f64::NAN),
+            median(figures.iter().map(settled_cost)).unwrap_or(f64::NAN),
             median(figures.iter().map(|f| f.peak_mib)).unwrap_or(f64::NAN),
             figures.iter().map(|f| f.found).min().unwrap_or(0),
             site.pages().len()
@@ -167,11 +172,12 @@ fn report(args: &Args, site: &LargeSite, chosen: &[Candidate], all: &[Vec<Figure
                 median(a.iter().zip(b).map(|(a, b)| figure(a) / figure(b))).unwrap_or(f64::NAN)
             };
             println!(
-                "{} / {}: pages/s {:.2}, CPU {:.2}, memory {:.2}",
+                "{} / {}: pages/s {:.2}, CPU {:.2}, settled {:.2}, memory {:.2}",
                 ours.name(),
                 theirs.name(),
                 ratio(rate),
                 ratio(cost),
+                ratio(settled_cost),
                 ratio(|f| f.peak_mib)
             );
         }
@@ -199,6 +205,10 @@ fn rate(figures: &Figures) -> f64 {
 
 fn cost(figures: &Figures) -> f64 {
     figures.cpu_ms / figures.found as f64
+}
+
+fn settled_cost(figures: &Figures) -> f64 {
+    figures.settled_ms / figures.found as f64
 }
 
 fn measure(candidate: Candidate, args: &Args, site: &LargeSite) -> Result<Figures> {
@@ -253,6 +263,7 @@ fn orbweaver(args: &Args, site: &LargeSite, fields: Value) -> Result<Figures> {
     let seconds = start.elapsed().as_secs_f64();
     let cpu = process::cpu(program.pid())?.saturating_sub(before);
     let peak_mib = process::peak_mib(program.pid())?;
+    let settled = process::settled_cpu(program.pid())?.saturating_sub(before);
     if run["status"] != "done" {
         bail!("the run failed: {run}");
     }
@@ -262,6 +273,7 @@ fn orbweaver(args: &Args, site: &LargeSite, fields: Value) -> Result<Figures> {
         requests: 0,
         seconds,
         cpu_ms: cpu.as_secs_f64() * 1e3,
+        settled_ms: settled.as_secs_f64() * 1e3,
         peak_mib,
         found: found(site, |path| rows.get(path) == Some(&200)),
     })
@@ -345,9 +357,11 @@ impl Running {
         if line.is_empty() {
             bail!("it ended early: {}", self.0.wait()?);
         }
+        let cpu_ms = process::cpu(self.0.id())?.as_secs_f64() * 1e3;
         let figures = Figures {
             seconds,
-            cpu_ms: process::cpu(self.0.id())?.as_secs_f64() * 1e3,
+            cpu_ms,
+            settled_ms: cpu_ms,
             peak_mib: process::peak_mib(self.0.id())?,
             found: 0,
             requests: 0,

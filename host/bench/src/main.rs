@@ -7,6 +7,7 @@ mod call;
 mod corpus;
 mod crawl;
 mod extract;
+mod fleet;
 mod idle;
 mod kill;
 mod measure;
@@ -54,6 +55,8 @@ enum Bench {
         list: PathBuf,
         connections: usize,
     },
+    /// A million pages in one PostgreSQL database and one bucket: an audit, and what reads cost.
+    Fleet(fleet::Args),
     /// What servers cost that have nothing to do, on each database.
     Idle(idle::Args),
     /// The program killed again and again in the middle of a crawl, on each database.
@@ -89,6 +92,7 @@ fn main() -> Result<()> {
             list,
             connections,
         } => crawl::fetch_list(address, &list, connections),
+        Bench::Fleet(args) => fleet::run(&args),
         Bench::Idle(args) => idle::run(&args),
         Bench::Kill(args) => kill::run(&args),
         Bench::Nasty(args) => nasty::run(&args),

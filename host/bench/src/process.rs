@@ -17,6 +17,22 @@ pub fn cpu(pid: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64((ticks()? + ticks()?) / TICKS))
 }
 
+/// CPU time of all threads, once the process has had nothing to do for two seconds.
+pub fn settled_cpu(pid: u32) -> Result<Duration> {
+    const QUIET: Duration = Duration::from_secs(2);
+    /// Timers use less.
+    const IDLE: Duration = Duration::from_millis(40);
+    let mut last = cpu(pid)?;
+    loop {
+        std::thread::sleep(QUIET);
+        let now = cpu(pid)?;
+        if now.saturating_sub(last) <= IDLE {
+            return Ok(now);
+        }
+        last = now;
+    }
+}
+
 /// CPU time of all running processes with this name.
 pub fn cpu_of_all(name: &str) -> Result<Duration> {
     let mut total = Duration::ZERO;

@@ -7,17 +7,20 @@
 //!
 //! The trailer has [`TRAILER_BYTES`]: the length of the index (64 bits, little endian), the
 //! SHA-256 of the index, and [`MAGIC`]. Each entry is one zstd frame: a component, or the machine
-//! code of a component. wasmtime checks whether code was made by this version with these settings
-//! and suits this processor; other code is ignored, and the component is compiled.
+//! code of a component. Machine code of plugins has much in common: all but one are packed with
+//! that one's code as their dictionary. If that is damaged, all plugins are compiled; a component
+//! depends on no other entry. wasmtime checks whether code was made by this version with these
+//! settings and suits this processor; other code is ignored, and the component is compiled.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
+use zstd::bulk::Decompressor;
 
 use crate::error::BundleError;
 use crate::inspect::Digest;
@@ -48,6 +51,19 @@ pub(crate) struct Entry {
     pub size: u64,
     /// SHA-256 of the unpacked bytes, in lower-case hex.
     pub sha256: String,
+    /// Whether its frame needs the dictionary: the unpacked bytes of the entry that
+    /// [`Index::dictionary`] names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_dictionary: bool,
+}
+
+/// The index.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Index {
+    /// Which of the entries is the dictionary of others.
+    pub dictionary: Option<usize>,
+    /// What there is.
+    pub entries: Vec<Entry>,
 }
 
 /// What an entry contains.
@@ -66,7 +82,9 @@ pub(crate) struct Bundle {
     file: File,
     /// Size of the program without its plugins.
     pub program_bytes: u64,
-    entries: Vec<Entry>,
+    index: Index,
+    /// Read when it is first needed; `None` if it is damaged.
+    dictionary: OnceLock<Option<Vec<u8>>>,
 }
 
 /// Whether a program has plugins inside; false if its file cannot be read.
@@ -103,7 +121,7 @@ impl Bundle {
         if Sha256::digest(&index).as_slice() != checksum {
             return Err(damaged("the checksum of the index is wrong"));
         }
-        let entries: Vec<Entry> =
+        let index: Index =
             serde_json::from_slice(&index).map_err(|_| damaged("the index cannot be read"))?;
         let fits = |entry: &Entry| {
             let end = entry.offset.checked_add(entry.packed);
@@ -111,20 +129,22 @@ impl Bundle {
                 && entry.packed <= MAX_ENTRY_BYTES
                 && entry.size <= MAX_ENTRY_BYTES
         };
-        if !entries.iter().all(fits) {
+        if !index.entries.iter().all(fits) {
             return Err(damaged("an entry is outside of the file or too large"));
         }
-        let first = entries.iter().map(|entry| entry.offset).min();
+        let first = index.entries.iter().map(|entry| entry.offset).min();
         Ok(Some(Self {
             file,
             program_bytes: first.unwrap_or(index_at),
-            entries,
+            index,
+            dictionary: OnceLock::new(),
         }))
     }
 
     /// File name and size in bytes of every component.
     pub fn components(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.entries
+        self.index
+            .entries
             .iter()
             .filter_map(|entry| match &entry.content {
                 Content::Component(name) => Some((name.as_str(), entry.size)),
@@ -138,7 +158,7 @@ impl Bundle {
     /// [`BundleError`] if it is missing or damaged.
     pub fn component(&self, file_name: &str) -> Result<Arc<[u8]>, BundleError> {
         let is_it = |entry: &&Entry| matches!(&entry.content, Content::Component(name) if name == file_name);
-        let entry = self.entries.iter().find(is_it);
+        let entry = self.index.entries.iter().find(is_it);
         let entry = entry.ok_or(BundleError::Damaged("a component is missing"))?;
         Ok(self.unpack(entry)?.into())
     }
@@ -147,6 +167,7 @@ impl Bundle {
     pub fn code(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Component> {
         let digest = digest.to_string();
         let candidates = self
+            .index
             .entries
             .iter()
             .filter(|entry| entry.content == Content::Code && entry.component == digest);
@@ -175,12 +196,31 @@ impl Bundle {
         let packed = read(&self.file, entry.offset, entry.packed)?;
         let size = usize::try_from(entry.size)
             .map_err(|_| BundleError::Damaged("an entry is too large"))?;
-        let bytes = zstd::bulk::decompress(&packed, size)
+        let mut unpacker = match entry.needs_dictionary {
+            true => Decompressor::with_dictionary(self.dictionary()?)?,
+            false => Decompressor::new()?,
+        };
+        let bytes = unpacker
+            .decompress(&packed, size)
             .map_err(|_| BundleError::Damaged("an entry cannot be unpacked"))?;
         if hex::encode(Sha256::digest(&bytes)) != entry.sha256 {
             return Err(BundleError::Damaged("the checksum of an entry is wrong"));
         }
         Ok(bytes)
+    }
+
+    fn dictionary(&self) -> Result<&[u8], BundleError> {
+        let read = || {
+            let entry = self.index.entries.get(self.index.dictionary?)?;
+            if entry.needs_dictionary {
+                return None;
+            }
+            self.unpack(entry).ok()
+        };
+        let dictionary = self.dictionary.get_or_init(read).as_deref();
+        dictionary.ok_or(BundleError::Damaged(
+            "the dictionary of an entry is damaged",
+        ))
     }
 }
 

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use zstd::bulk::Compressor;
+use zstd::dict::EncoderDictionary;
 
-use crate::bundle::{Bundle, Content, Entry, MAGIC};
+use crate::bundle::{Bundle, Content, Entry, Index, MAGIC};
 use crate::code_cache::CodeCache;
 use crate::config::EngineConfig;
 use crate::engine::Engine;
@@ -129,11 +131,13 @@ impl Parts {
             let why = "compiled code could not be written".to_owned();
             return Err(BundleError::Refused(why));
         }
+        let mut read = Vec::with_capacity(code.len());
         for (digest, path) in code {
             let code = CodeCache::read(&path);
             let code = code.ok_or(BundleError::Damaged("compiled code cannot be read"))?;
-            out.add(Content::Code, &digest, &code)?;
+            read.push((digest, code));
         }
+        out.add_code(read)?;
         Ok(BundleReport {
             plugins,
             program_bytes,
@@ -154,7 +158,7 @@ impl Parts {
 struct Writer {
     out: File,
     position: u64,
-    entries: Vec<Entry>,
+    index: Index,
 }
 
 impl Writer {
@@ -169,20 +173,53 @@ impl Writer {
         Ok(Self {
             out,
             position,
-            entries: Vec::new(),
+            index: Index::default(),
         })
     }
 
     fn add(&mut self, content: Content, component: &str, bytes: &[u8]) -> io::Result<()> {
-        let packed = zstd::bulk::compress(bytes, LEVEL)?;
+        self.add_packed(content, component, bytes, None)
+    }
+
+    /// Adds the code of components. One is the dictionary of the others: one that is larger than three
+    /// quarters of them, which has what most have without what only a few do.
+    fn add_code(&mut self, mut code: Vec<(String, Vec<u8>)>) -> io::Result<()> {
+        code.sort_by(|(a, one), (b, other)| one.len().cmp(&other.len()).then_with(|| a.cmp(b)));
+        let chosen = code.len() * 3 / 4;
+        if chosen >= code.len() {
+            return Ok(());
+        }
+        let (component, dictionary) = code.swap_remove(chosen);
+        self.index.dictionary = Some(self.index.entries.len());
+        self.add(Content::Code, &component, &dictionary)?;
+        let prepared = EncoderDictionary::copy(&dictionary, LEVEL);
+        for (component, code) in code {
+            self.add_packed(Content::Code, &component, &code, Some(&prepared))?;
+        }
+        Ok(())
+    }
+
+    fn add_packed(
+        &mut self,
+        content: Content,
+        component: &str,
+        bytes: &[u8],
+        dictionary: Option<&EncoderDictionary<'_>>,
+    ) -> io::Result<()> {
+        let mut packer = match dictionary {
+            Some(dictionary) => Compressor::with_prepared_dictionary(dictionary)?,
+            None => Compressor::new(LEVEL)?,
+        };
+        let packed = packer.compress(bytes)?;
         self.out.write_all(&packed)?;
-        self.entries.push(Entry {
+        self.index.entries.push(Entry {
             content,
             component: component.to_owned(),
             offset: self.position,
             packed: packed.len() as u64,
             size: bytes.len() as u64,
             sha256: hex::encode(Sha256::digest(bytes)),
+            needs_dictionary: dictionary.is_some(),
         });
         self.position += packed.len() as u64;
         Ok(())
@@ -190,7 +227,7 @@ impl Writer {
 
     /// Returns the size of the file, in bytes.
     fn finish(mut self) -> io::Result<u64> {
-        let index = serde_json::to_vec(&self.entries)?;
+        let index = serde_json::to_vec(&self.index)?;
         self.out.write_all(&index)?;
         self.out.write_all(&(index.len() as u64).to_le_bytes())?;
         self.out.write_all(&Sha256::digest(&index))?;

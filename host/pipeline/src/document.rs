@@ -57,6 +57,8 @@ struct Stored {
     store: Store,
     project: ProjectId,
     blob: BlobId,
+    /// It, if it was read ahead.
+    ahead: Option<StoredBody>,
 }
 
 /// Response headers that are not kept.
@@ -218,6 +220,7 @@ impl Document {
                 store: store.clone(),
                 project,
                 blob,
+                ahead: stored.ahead,
             }),
             conversion: None,
         })
@@ -237,8 +240,12 @@ impl Document {
             store,
             project,
             blob,
-        } = self.stored.as_ref().ok_or_else(missing)?;
-        let stored = store.body(*project, *blob).await?.ok_or_else(missing)?;
+            ahead,
+        } = self.stored.as_mut().ok_or_else(missing)?;
+        let stored = match ahead.take() {
+            Some(stored) => stored,
+            None => store.body(*project, *blob).await?.ok_or_else(missing)?,
+        };
         let content_type = self.header("content-type").map(str::to_owned);
         let kind = self.kind;
         let (body, html) = blocking(move || {

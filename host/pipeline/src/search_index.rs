@@ -1,16 +1,20 @@
 //! Indexing stored pages for search: what a page's words are, and the task that indexes, in the
 //! background, those pages that were stored without them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use orbweaver_accounts::clock::Clock;
 use orbweaver_core::charset;
 use orbweaver_core::content::{self, Kind};
-use orbweaver_core::ids::PageId;
+use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
 use orbweaver_engine::{Engine, Page, PageParts};
-use orbweaver_store::{IndexEntry, PageWords, Store, StoreError, UnindexedPage};
+use orbweaver_store::{
+    IndexClaim, IndexEntry, PageWords, Store, StoreError, StoredBody, UnindexedPage,
+};
 use tokio::time::sleep;
 
 use crate::blocking::blocking;
@@ -20,9 +24,8 @@ use crate::document::Document;
 /// Least time between two looks for new pages. This is also the time allowed for a transaction
 /// with a lower id to commit after one with a higher id was seen.
 const LOOK: Duration = Duration::from_millis(1_000);
-/// Pages per batch. On SQLite a batch is one transaction and one segment of the index, which is
-/// merged later: small batches cost more merging, large ones block other writers longer.
-const BATCH: u32 = 200;
+/// Most bytes of bodies that are read ahead for a claim.
+const AHEAD_BYTES: u64 = 16 << 20;
 /// Most bytes of a page's text that are indexed.
 pub const TEXT_BYTES: usize = 256 << 10;
 
@@ -36,14 +39,17 @@ pub fn page_words(title: Option<&str>, text: &str) -> PageWords {
 
 /// Runs as long as the process. Sleeps until the database changes.
 #[crate::boxed]
-pub async fn run(store: Store, engine: Engine) {
+pub async fn run(store: Store, engine: Engine, clock: Clock) {
     let mut pulse = store.pulse();
     let mut seen = 0;
+    if let Err(error) = store.end_left_index_claims().await {
+        tracing::warn!(%error, "cannot take over the indexing of pages from before");
+    }
     loop {
-        let all = match advance(&store, &engine, seen).await {
-            Ok(newest) => {
+        let all = match advance(&store, &engine, &clock, seen).await {
+            Ok((newest, all)) => {
                 // Where others write, too, what is new waits for the next look.
-                let all = newest == seen || !store.is_shared();
+                let all = all && (newest == seen || !store.is_shared());
                 seen = newest;
                 all
             }
@@ -59,36 +65,67 @@ pub async fn run(store: Store, engine: Engine) {
     }
 }
 
-/// Indexes new pages. If other nodes write too, ids do not commit in order: then only pages
-/// seen at the previous look are indexed. Returns the newest page's id.
-async fn advance(store: &Store, engine: &Engine, seen: i64) -> Result<i64, StoreError> {
+/// Indexes new pages that no other node indexes. If other nodes write too, ids do not commit in order:
+/// then only pages seen at the previous look are indexed. Returns the newest page's id, and whether no
+/// page is left, other nodes' included.
+async fn advance(
+    store: &Store,
+    engine: &Engine,
+    clock: &Clock,
+    seen: i64,
+) -> Result<(i64, bool), StoreError> {
     let newest = store.newest_page().await?;
     let through = if store.is_shared() { seen } else { newest };
-    let mut after = store.indexed_through().await?;
-    while after < through {
-        let pages = store.unindexed(after, through, BATCH).await?;
-        let full = pages.len() >= BATCH as usize;
-        after = match pages.last() {
-            Some(last) if full => last.page.get(),
-            _ => through,
-        };
-        // One after the other, to leave the other cores to running crawls.
-        let mut entries: Vec<IndexEntry> = Vec::with_capacity(pages.len());
-        for page in pages {
-            let id = page.page;
-            match read(store, engine, page).await {
-                Ok(entry) => entries.extend(entry),
-                Err(error) => match error.downcast::<StoreError>() {
-                    // Read again once the database or the blob store is back.
-                    Ok(error) if error.is_transient() => return Err(error),
-                    Ok(error) => not_indexed(id, &error),
-                    Err(error) => not_indexed(id, &error),
-                },
-            }
-        }
-        store.index(&entries, after).await?;
+    while let Some(claim) = store.claim_unindexed(through, clock.now()).await? {
+        let done = index(store, engine, claim).await;
+        store.end_index_claim(claim, done.is_ok()).await?;
+        done?;
     }
-    Ok(newest)
+    Ok((newest, !store.has_index_claims().await?))
+}
+
+/// Indexes the pages of a claim.
+///
+/// # Errors
+/// A temporary failure of the database or the blob store: the pages are to be read again once it is back.
+async fn index(store: &Store, engine: &Engine, claim: IndexClaim) -> Result<(), StoreError> {
+    let pages = store.unindexed(claim).await?;
+    let mut ahead = read_ahead(store, &pages).await?;
+    // One after the other, to leave the other cores to running crawls.
+    let mut entries: Vec<IndexEntry> = Vec::with_capacity(pages.len());
+    for page in pages {
+        let id = page.page;
+        let body = ahead.remove(&id);
+        match read(store, engine, page, body).await {
+            Ok(entry) => entries.extend(entry),
+            Err(error) => match error.downcast::<StoreError>() {
+                Ok(error) if error.is_transient() => return Err(error),
+                Ok(error) => not_indexed(id, &error),
+                Err(error) => not_indexed(id, &error),
+            },
+        }
+    }
+    store.index(&entries).await
+}
+
+/// Bodies that are in the blob store, as many as there is room for.
+async fn read_ahead(
+    store: &Store,
+    pages: &[UnindexedPage],
+) -> Result<HashMap<PageId, StoredBody>, StoreError> {
+    let mut projects: HashMap<ProjectId, Vec<PageId>> = HashMap::new();
+    for page in pages {
+        projects.entry(page.project).or_default().push(page.page);
+    }
+    let mut left = AHEAD_BYTES;
+    let mut bodies = HashMap::new();
+    for (project, pages) in projects {
+        let read = store.bodies_ahead(project, &pages, left).await?;
+        let bytes: usize = read.values().map(|body| body.bytes.len()).sum();
+        left = left.saturating_sub(bytes as u64);
+        bodies.extend(read);
+    }
+    Ok(bodies)
 }
 
 fn not_indexed(page: PageId, error: &dyn std::fmt::Display) {
@@ -100,8 +137,13 @@ async fn read(
     store: &Store,
     engine: &Engine,
     page: UnindexedPage,
+    ahead: Option<StoredBody>,
 ) -> Result<Option<IndexEntry>, anyhow::Error> {
-    let Some(body) = store.body(page.project, page.blob).await? else {
+    let body = match ahead {
+        Some(body) => Some(body),
+        None => store.body(page.project, page.blob).await?,
+    };
+    let Some(body) = body else {
         return Ok(None);
     };
     let (page, source) = blocking(move || {

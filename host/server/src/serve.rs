@@ -86,6 +86,7 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
         background.spawn(search_index::run(
             app.store.clone(),
             app.pipeline.engine.clone(),
+            app.clock.clone(),
         ));
         background.spawn(jobs::clean_up(app.actors.clone()));
     }

@@ -2,8 +2,8 @@
 //!
 //! On SQLite a crawled page whose words are known is indexed in the transaction that stores it
 //! ([`Store::commit_crawl`](crate::Store::commit_crawl)), unless the crawl is faster than the
-//! writer. Every other page is indexed some time
-//! after it was stored, by a task that reads [`Store::unindexed`] and calls [`Store::index`]. A
+//! writer. Every other page is indexed some time after it was stored, by a task that claims it
+//! ([`Store::claim_unindexed`]), reads [`Store::unindexed`] and calls [`Store::index`]. A
 //! deleted page leaves the index in the same transaction, by foreign key. The index has one
 //! document per URL: its newest page. `core::words` defines what a word is; the databases only
 //! store words.
@@ -16,9 +16,6 @@ use orbweaver_core::words::Term;
 use crate::db::{Db, per_database, pieces, transact};
 use crate::error::StoreError;
 use crate::store::Store;
-
-/// Name of the setting that holds the id up to which pages are indexed.
-const THROUGH: &str = "search.indexed_through";
 
 /// Number of newest pages that PostgreSQL ranks: ranking reads all words of a page, which would
 /// take seconds for a word that every page has.
@@ -227,24 +224,17 @@ pub struct SearchHit {
 }
 
 impl Store {
-    /// Id up to which every page was indexed or skipped.
+    /// Adds pages to the index. A page that was deleted meanwhile, or whose URL has a newer one in the
+    /// index, is left out.
     #[crate::boxed]
-    pub async fn indexed_through(&self) -> Result<i64, StoreError> {
-        let value = self.setting(THROUGH).await?;
-        Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
-    }
-
-    /// Adds pages to the index and sets the id up to which indexing has come to `through`. A page
-    /// that was deleted meanwhile, or whose URL has a newer one in the index, is left out.
-    #[crate::boxed]
-    pub async fn index(&self, entries: &[IndexEntry], through: i64) -> Result<(), StoreError> {
+    pub async fn index(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {
         // On SQLite every transaction creates an index segment that is merged later: use one for
         // all. On PostgreSQL the transaction locks rows: use one per page.
         let at_once = if self.is_shared() { 1 } else { entries.len() };
         for chunk in entries.chunks(at_once.max(1)) {
             self.index_chunk(chunk).await?;
         }
-        self.set_setting(THROUGH, &through.to_string()).await
+        Ok(())
     }
 
     async fn index_chunk(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {

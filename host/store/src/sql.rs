@@ -16,6 +16,7 @@ pub(crate) mod lite {
     pub(crate) use crate::crawl::frontier::lite as frontier;
     pub(crate) use crate::crawl::notes::lite as run_notes;
     pub(crate) use crate::idempotency::lite as idempotency;
+    pub(crate) use crate::index_claims::lite as index_claims;
     pub(crate) use crate::jobs::items::lite as job_items;
     pub(crate) use crate::jobs::rows::lite as jobs;
     pub(crate) use crate::leases::lite as leases;
@@ -51,6 +52,7 @@ pub(crate) mod pg {
     pub(crate) use crate::crawl::frontier::pg as frontier;
     pub(crate) use crate::crawl::notes::pg as run_notes;
     pub(crate) use crate::idempotency::pg as idempotency;
+    pub(crate) use crate::index_claims::pg as index_claims;
     pub(crate) use crate::jobs::items::pg as job_items;
     pub(crate) use crate::jobs::rows::pg as jobs;
     pub(crate) use crate::leases::pg as leases;

@@ -149,6 +149,11 @@ impl Postgres {
 }
 
 impl Postgres {
+    /// Folder of all the server's files.
+    pub fn data(&self) -> PathBuf {
+        self.sockets.join("data")
+    }
+
     /// Runs SQL in a database.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_pipeline::{ExtractorOptions, Pipeline, RoleError, ScanError, StoredError, blocking};
 use orbweaver_store::crawl::{PageRange, PageRecord, PageSummary, Run};
-use orbweaver_store::{Store, StoreError};
+use orbweaver_store::{Store, StoreError, StoredBody};
 
 use super::format::ExportFormat;
 use super::gate::ExportPermit;
@@ -20,6 +20,9 @@ use super::page::{ExportedPage, Response};
 const CHUNK: u32 = 1_000;
 /// Pages whose content is read at the same time. Each may have a body of the largest size.
 const AHEAD: usize = 4;
+/// Pages whose bodies are asked of a blob store together, and the most bytes of them.
+const TOGETHER: usize = 64;
+const AHEAD_BYTES: u64 = 8 << 20;
 
 /// What is exported of a run.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +97,7 @@ impl Pages {
             main_content: spec.main_content,
             whole: matches!(spec.format, ExportFormat::Warc | ExportFormat::Wacz),
         });
+        let bodies_of = Arc::clone(&content);
         let stream = stream::try_unfold(rows, |mut rows| async move {
             let read = rows.read().await?;
             Ok::<_, StoreError>(
@@ -101,9 +105,24 @@ impl Pages {
             )
         })
         .try_flatten()
+        .try_chunks(TOGETHER)
+        .map(move |rows| {
+            let content = Arc::clone(&bodies_of);
+            async move {
+                // What was read before a failure is lost with it: the export ends.
+                content.with_bodies(rows.map_err(|error| error.1)?).await
+            }
+        })
+        // The next bodies arrive while those before them are read.
+        .buffered(2)
+        .map_ok(|rows| stream::iter(rows).map(Ok::<_, StoreError>))
+        .try_flatten()
         .map(move |row| {
             let content = Arc::clone(&content);
-            async move { content.page(row?).await }
+            async move {
+                let (row, body) = row?;
+                content.page(row, body).await
+            }
         })
         .buffered(AHEAD)
         .boxed();
@@ -173,7 +192,29 @@ struct Content {
 }
 
 impl Content {
-    async fn page(&self, row: PageSummary) -> Result<ExportedPage, ScanError> {
+    /// The rows, and those of their bodies that can be read together.
+    async fn with_bodies(
+        &self,
+        rows: Vec<PageSummary>,
+    ) -> Result<Vec<(PageSummary, Option<StoredBody>)>, StoreError> {
+        let mut bodies = HashMap::new();
+        if self.whole || self.include.needs_content() {
+            let pages: Vec<PageId> = rows.iter().map(|row| row.item.id).collect();
+            let read = self.store.bodies_ahead(self.project, &pages, AHEAD_BYTES);
+            bodies = read.await?;
+        }
+        let rows = rows.into_iter().map(|row| {
+            let body = bodies.remove(&row.item.id);
+            (row, body)
+        });
+        Ok(rows.collect())
+    }
+
+    async fn page(
+        &self,
+        row: PageSummary,
+        body: Option<StoredBody>,
+    ) -> Result<ExportedPage, ScanError> {
         let inlinks = self.inlinks.as_ref();
         let inlinks = inlinks.map(|known| known.get(&row.item.id).copied().unwrap_or(0));
         let mut page = ExportedPage::new(row, &self.include, inlinks);
@@ -181,9 +222,10 @@ impl Content {
             return Ok(page);
         }
         // Without its record, the page was deleted meanwhile.
-        if let Some(record) = self.store.page(self.project, page.id).await? {
+        if let Some(mut record) = self.store.page(self.project, page.id).await? {
+            record.page.ahead = body;
             if self.whole {
-                page.stored = Some(self.response(&record, &mut page.errors).await?);
+                page.stored = Some(self.response(record, &mut page.errors).await?);
             } else {
                 self.extract(&mut page, record).await?;
             }
@@ -213,15 +255,17 @@ impl Content {
 
     async fn response(
         &self,
-        record: &PageRecord,
+        PageRecord { mut page, .. }: PageRecord,
         errors: &mut Vec<RoleError>,
     ) -> Result<Response, ScanError> {
-        let stored = match record.page.body {
+        let ahead = page.ahead.take();
+        let stored = match page.body {
+            Some(_) if ahead.is_some() => ahead,
             Some((blob, _)) => match self.store.body(self.project, blob).await {
                 Ok(stored) => stored,
                 Err(error) if error.is_transient() => return Err(error.into()),
                 Err(error) => {
-                    errors.push(failed(record.page.id, &error));
+                    errors.push(failed(page.id, &error));
                     None
                 }
             },
@@ -231,16 +275,13 @@ impl Content {
             Some(stored) => match blocking(move || stored.unpack()).await? {
                 Ok(body) => Some(body),
                 Err(error) => {
-                    errors.push(failed(record.page.id, &error));
+                    errors.push(failed(page.id, &error));
                     None
                 }
             },
             None => None,
         };
-        Ok(Response {
-            page: record.page.clone(),
-            body,
-        })
+        Ok(Response { page, body })
     }
 }
 

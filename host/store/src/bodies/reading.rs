@@ -1,13 +1,19 @@
 //! Reading stored bodies.
 
-use orbweaver_blobs::{BlobError, Place};
-use orbweaver_core::ids::{BlobId, ProjectId};
+use std::collections::{BTreeMap, HashMap};
+
+use futures::{StreamExt as _, stream};
+use orbweaver_blobs::{BlobError, Blobs, Place, Record};
+use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use super::encoding::StoredBody;
 use super::rows::digest;
-use crate::db::{number, read};
+use crate::db::{number, pieces, read};
 use crate::error::StoreError;
 use crate::store::Store;
+
+/// Segments of which bodies are read ahead at the same time.
+const SEGMENTS_AT_ONCE: usize = 4;
 
 #[derive(sqlx_macros::FromRow)]
 struct BodyRow {
@@ -18,6 +24,17 @@ struct BodyRow {
     segment_offset: Option<i64>,
     segment_length: Option<i64>,
     segment: Option<String>,
+}
+
+#[derive(sqlx_macros::FromRow)]
+struct AheadRow {
+    id: i64,
+    hash: Vec<u8>,
+    size: i64,
+    encoding: String,
+    segment_offset: i64,
+    segment_length: i64,
+    segment: String,
 }
 
 impl Store {
@@ -64,13 +81,7 @@ impl Store {
             (None, Some(segment)) => {
                 let place = place(row.segment_offset, row.segment_length)?;
                 let record = self.blob_store()?.record(&segment, place).await?;
-                if record.hash != hash || record.project != project.get() {
-                    return Err(BlobError::Damaged {
-                        segment,
-                        problem: "another body is there".to_owned(),
-                    }
-                    .into());
-                }
+                is_body(&segment, &record, project, &hash)?;
                 record.bytes
             }
             (None, None) => {
@@ -85,8 +96,65 @@ impl Store {
         }))
     }
 
+    /// Reads the bodies of some pages that are in the blob store, at most `most` bytes of them: those
+    /// of one segment in few requests, where [`body`](Self::body) makes one for each. What cannot
+    /// be read is left out; `body` says why.
+    ///
+    /// # Errors
+    /// If the database fails.
+    #[crate::boxed]
+    pub async fn bodies_ahead(
+        &self,
+        project: ProjectId,
+        pages: &[PageId],
+        most: u64,
+    ) -> Result<HashMap<PageId, StoredBody>, StoreError> {
+        let Some(blobs) = &self.blobs else {
+            return Ok(HashMap::new());
+        };
+        let mut segments: BTreeMap<String, Vec<AheadRow>> = BTreeMap::new();
+        let mut left = most;
+        for piece in pieces(pages) {
+            let rows: Vec<AheadRow> = read!(self.db, pool => {
+                let mut select = sqlx::QueryBuilder::new(
+                    "SELECT p.id, b.hash, b.size, b.encoding, b.segment_offset, b.segment_length,
+                            s.name AS segment
+                     FROM pages p JOIN blobs b ON b.id = p.blob_id
+                     JOIN segments s ON s.id = b.segment_id
+                     WHERE b.bytes IS NULL AND p.project_id = ",
+                );
+                select.push_bind(project.get()).push(" AND p.id IN (");
+                let mut list = select.separated(", ");
+                for page in piece {
+                    list.push_bind(page.get());
+                }
+                select.push(") ORDER BY p.id");
+                select.build_query_as().fetch_all(pool).await?
+            });
+            for row in rows {
+                let length: u64 = number(row.segment_length, "segment_length")?;
+                if let Some(rest) = left.checked_sub(length) {
+                    left = rest;
+                    segments.entry(row.segment.clone()).or_default().push(row);
+                }
+            }
+        }
+        let read = segments.into_iter().map(|(segment, rows)| async move {
+            ahead(blobs, project, &segment, rows)
+                .await
+                .inspect_err(|error| tracing::debug!(segment, %error, "bodies are not read ahead"))
+                .unwrap_or_default()
+        });
+        let mut bodies = HashMap::new();
+        let mut read = stream::iter(read).buffer_unordered(SEGMENTS_AT_ONCE);
+        while let Some(read) = read.next().await {
+            bodies.extend(read);
+        }
+        Ok(bodies)
+    }
+
     /// The blob store that segments are read from.
-    pub(super) fn blob_store(&self) -> Result<&orbweaver_blobs::Blobs, StoreError> {
+    pub(super) fn blob_store(&self) -> Result<&Blobs, StoreError> {
         self.blobs.as_ref().ok_or_else(|| {
             BlobError::Settings(
                 "bodies are in a blob store, and none is configured; set --blobs (ORBWEAVER_BLOBS)"
@@ -95,6 +163,49 @@ impl Store {
             .into()
         })
     }
+}
+
+/// Bodies of one segment.
+async fn ahead(
+    blobs: &Blobs,
+    project: ProjectId,
+    segment: &str,
+    rows: Vec<AheadRow>,
+) -> Result<Vec<(PageId, StoredBody)>, StoreError> {
+    let places: Vec<Place> = rows
+        .iter()
+        .map(|row| place(Some(row.segment_offset), Some(row.segment_length)))
+        .collect::<Result<_, _>>()?;
+    let records = blobs.records(segment, &places).await?;
+    let bodies = rows.into_iter().zip(records).filter_map(|(row, record)| {
+        let record = record.ok()?;
+        let hash = digest(row.hash).ok()?;
+        is_body(segment, &record, project, &hash).ok()?;
+        let body = StoredBody {
+            hash,
+            size: number(row.size, "size").ok()?,
+            encoding: row.encoding.parse().ok()?,
+            bytes: record.bytes,
+        };
+        Some((PageId(row.id), body))
+    });
+    Ok(bodies.collect())
+}
+
+/// Whether a record has the project's body with this hash.
+fn is_body(
+    segment: &str,
+    record: &Record,
+    project: ProjectId,
+    hash: &[u8; 32],
+) -> Result<(), BlobError> {
+    if record.hash == *hash && record.project == project.get() {
+        return Ok(());
+    }
+    Err(BlobError::Damaged {
+        segment: segment.to_owned(),
+        problem: "another body is there".to_owned(),
+    })
 }
 
 /// Position of a record, from the columns of a row.

@@ -29,6 +29,7 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use crate::accounts::CloudMode;
+use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::digest;
 use crate::db::{number, read};
 use crate::error::StoreError;
@@ -58,6 +59,8 @@ pub struct StoredPage {
     pub headers: String,
     /// The body's row and the SHA-256 of the decoded body.
     pub body: Option<(BlobId, [u8; 32])>,
+    /// The body itself, if it was read ahead ([`Store::bodies_ahead`]).
+    pub ahead: Option<StoredBody>,
 }
 
 /// Conditions on a stored page that may answer a scan.
@@ -107,6 +110,7 @@ impl TryFrom<PageRow> for StoredPage {
             kind: kind_of(&row.kind)?,
             headers: row.headers,
             body,
+            ahead: None,
         })
     }
 }

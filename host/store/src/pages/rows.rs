@@ -9,6 +9,7 @@ use super::new_page::NewRecord;
 use super::{NewPage, kind_word};
 use crate::db::{per_database, pieces, read, signed};
 use crate::error::StoreError;
+use crate::index_claims::IndexClaim;
 use crate::search::{PageWords, UnindexedPage};
 use crate::store::Store;
 use crate::time::to_ms;
@@ -254,14 +255,11 @@ impl Store {
         })
     }
 
-    /// HTML pages and documents with status 200 that are not indexed and whose ids are in `(after, through]`,
-    /// oldest first.
+    /// HTML pages and documents with status 200 of the claim that are not indexed, oldest first.
     #[crate::boxed]
     pub async fn unindexed(
         &self,
-        after: i64,
-        through: i64,
-        limit: u32,
+        IndexClaim { after, through }: IndexClaim,
     ) -> Result<Vec<UnindexedPage>, StoreError> {
         let rows: Vec<UnindexedRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -271,13 +269,12 @@ impl Store {
                    AND p.kind IN ($3, $4)
                    AND p.blob_id IS NOT NULL
                    AND NOT EXISTS (SELECT 1 FROM search_docs d WHERE d.page_id = p.id)
-                 ORDER BY p.id LIMIT $5",
+                 ORDER BY p.id",
             )
             .bind(after)
             .bind(through)
             .bind(kind_word(Kind::Html))
             .bind(kind_word(Kind::Document))
-            .bind(i64::from(limit))
             .fetch_all(pool)
             .await?
         });

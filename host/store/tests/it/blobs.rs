@@ -24,6 +24,7 @@ crate::support::on_both_databases! {
     a_segment_without_rows_is_deleted_after_the_grace_time
     a_commit_after_the_grace_time_fails_and_is_done_again
     other_bytes_are_an_error_of_their_own_body
+    bodies_read_ahead_are_those_that_are_whole_and_have_room
     bodies_move_to_the_blob_store_and_back
     a_store_of_another_database_is_refused
     a_lost_commit_leaves_no_reference
@@ -130,17 +131,22 @@ async fn run(store: &Store, project: ProjectId, seqs: &[i64]) -> RunId {
     leased.lease.run
 }
 
-/// Rows of the bodies of a run's pages, in order.
-async fn bodies_of(store: &Store, project: ProjectId, run: RunId) -> Vec<BlobId> {
+async fn pages_of(store: &Store, project: ProjectId, run: RunId) -> Vec<PageId> {
     let range = PageRange {
         status: None,
         after: PageId(0),
         offset: 0,
         limit: 1_000,
     };
+    let pages = store.run_pages(project, run, &range).await.unwrap();
+    pages.into_iter().map(|item| item.id).collect()
+}
+
+/// Rows of the bodies of a run's pages, in order.
+async fn bodies_of(store: &Store, project: ProjectId, run: RunId) -> Vec<BlobId> {
     let mut bodies = Vec::new();
-    for item in store.run_pages(project, run, &range).await.unwrap() {
-        let record = store.page(project, item.id).await.unwrap().unwrap();
+    for page in pages_of(store, project, run).await {
+        let record = store.page(project, page).await.unwrap().unwrap();
         bodies.extend(record.page.body.map(|(blob, _)| blob));
     }
     bodies
@@ -369,6 +375,44 @@ async fn other_bytes_are_an_error_of_their_own_body(options: Options) {
         );
     }
     all_readable(&store, project, second, &[3]).await;
+}
+
+async fn bodies_read_ahead_are_those_that_are_whole_and_have_room(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let first = run(&store, project, &[1, 2, 3]).await;
+    let second = run(&store, project, &[4]).await;
+    let mut pages = pages_of(&store, project, first).await;
+    pages.extend(pages_of(&store, project, second).await);
+    let ahead = async |project: ProjectId, most: u64| -> Vec<Option<String>> {
+        let mut read = store.bodies_ahead(project, &pages, most).await.unwrap();
+        let bodies = pages.iter().map(|page| {
+            let body = read.remove(page)?;
+            Some(String::from_utf8(body.unpack().unwrap()).unwrap())
+        });
+        bodies.collect()
+    };
+    let all: Vec<Option<String>> = (1..=4).map(|seq| Some(text(seq))).collect();
+    assert_eq!(ahead(project, 1 << 20).await, all);
+    assert_eq!(
+        ahead(ProjectId(project.0 + 1), 1 << 20).await,
+        vec![None; 4]
+    );
+    // Room for one record, which has some hundred bytes before its body.
+    let one = ahead(project, 700).await;
+    assert_eq!(one.iter().flatten().count(), 1, "{one:?}");
+    assert_eq!(one[0], all[0]);
+
+    let segments = ground.segments();
+    change_middle(&segments[0]);
+    let rest = ahead(project, 1 << 20).await;
+    assert_eq!(rest.iter().flatten().count(), 3, "{rest:?}");
+    assert_eq!(rest[3], all[3]);
+    std::fs::copy(&segments[1], &segments[0]).unwrap();
+    assert_eq!(ahead(project, 1 << 20).await[..3], vec![None; 3]);
+    std::fs::remove_file(&segments[0]).unwrap();
+    let rest = ahead(project, 1 << 20).await;
+    assert_eq!(rest, [None, None, None, Some(text(4))]);
 }
 
 async fn bodies_move_to_the_blob_store_and_back(options: Options) {

@@ -9,8 +9,8 @@ use orbweaver_store::crawl::{
     NewRun, Progress, Run, RunBatch, RunFilter, RunState, SkipReason,
 };
 use orbweaver_store::{
-    CloudMode, IndexEntry, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options, PageWords,
-    Store, StoredBody,
+    CloudMode, IndexClaim, IndexEntry, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options,
+    PageWords, Store, StoredBody,
 };
 
 crate::support::on_both_databases! {
@@ -542,7 +542,11 @@ async fn words_of_crawled_pages_are_found_and_not_read_again(options: Options) {
     assert_eq!(done, [Committed::Written]);
 
     let newest = store.newest_page().await.unwrap();
-    let rest = store.unindexed(0, newest, 100).await.unwrap();
+    let all = IndexClaim {
+        after: 0,
+        through: newest,
+    };
+    let rest = store.unindexed(all).await.unwrap();
     let has_words = usize::from(store.is_shared()) * 70;
     assert_eq!(rest.len(), has_words + 1);
     let entries = rest.into_iter().map(|page| IndexEntry {
@@ -555,8 +559,8 @@ async fn words_of_crawled_pages_are_found_and_not_read_again(options: Options) {
         url_key: page.url_key,
     });
     let entries: Vec<IndexEntry> = entries.collect();
-    store.index(&entries, newest).await.unwrap();
-    assert!(store.unindexed(0, newest, 100).await.unwrap().is_empty());
+    store.index(&entries).await.unwrap();
+    assert!(store.unindexed(all).await.unwrap().is_empty());
     for (query, found) in [("common", 71), ("word69", 1), ("word70", 1), ("word71", 0)] {
         let hits = store.search(project, &query_terms(query, 4), 100).await;
         assert_eq!(hits.unwrap().len(), found, "{query}");
@@ -573,7 +577,11 @@ async fn words_of_crawled_pages_are_found_and_not_read_again(options: Options) {
     store.commit_crawl(&[work]).await.unwrap();
     let newest = store.newest_page().await.unwrap();
     if store.is_shared() {
-        let mut rest = store.unindexed(newest - 1, newest, 1).await.unwrap();
+        let last = IndexClaim {
+            after: newest - 1,
+            through: newest,
+        };
+        let mut rest = store.unindexed(last).await.unwrap();
         let page = rest.remove(0);
         let entry = IndexEntry {
             words: words("fresh").unwrap(),
@@ -581,7 +589,7 @@ async fn words_of_crawled_pages_are_found_and_not_read_again(options: Options) {
             project: page.project,
             url_key: page.url_key,
         };
-        store.index(&[entry], newest).await.unwrap();
+        store.index(&[entry]).await.unwrap();
     }
     for (query, found) in [("word3", 0), ("fresh", 1), ("common", 70)] {
         let hits = store.search(project, &query_terms(query, 4), 100).await;

@@ -9,6 +9,7 @@
 
 mod blobs;
 mod crawls;
+mod index_claims;
 mod jobs;
 mod monitors;
 mod parts;

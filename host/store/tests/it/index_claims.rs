@@ -1,0 +1,86 @@
+//! Which node indexes which pages.
+
+use chrono::TimeDelta;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_store::crawl::RunBatch;
+use orbweaver_store::{IndexClaim, Options, Store};
+
+use crate::crawls::{batch, create, lease, new_run, now, open, page};
+
+crate::support::on_both_databases! {
+    no_two_nodes_index_the_same_pages
+    a_claim_that_was_given_up_or_has_run_out_is_taken_over
+    on_sqlite_claims_of_an_earlier_process_are_taken_over_at_once
+}
+
+/// A run with so many pages; returns the last one's id.
+async fn pages(store: &Store, project: ProjectId, count: i64) -> i64 {
+    create(store, &new_run(project, "https://a.example/")).await;
+    let leased = lease(store, "worker", now()).await.unwrap();
+    let pages = (0..count).map(|seq| page(&leased, seq, format!("body {seq}").as_bytes()));
+    let work = RunBatch {
+        pages: pages.collect(),
+        ..batch(&leased)
+    };
+    store.commit_crawl(&[work]).await.unwrap();
+    store.newest_page().await.unwrap()
+}
+
+async fn no_two_nodes_index_the_same_pages(options: Options) {
+    let (store, project) = open(&options).await;
+    let newest = pages(&store, project, 450).await;
+    let other = Store::open(&options).await.unwrap();
+    let claim = async |node: &Store| node.claim_unindexed(newest, now()).await.unwrap();
+    let (a, b, c) = tokio::join!(claim(&store), claim(&other), claim(&store));
+    let mut claims: Vec<IndexClaim> = [a, b, c].into_iter().map(Option::unwrap).collect();
+    claims.sort_by_key(|claim| claim.after);
+    assert_eq!(claim(&other).await, None);
+    assert_eq!(claims[0].after, 0);
+    for pair in claims.windows(2) {
+        assert_eq!(pair[0].through, pair[1].after);
+    }
+    assert_eq!(claims[2].through, newest);
+    let mut found = 0;
+    for claim in claims {
+        let pages = other.unindexed(claim).await.unwrap();
+        assert!(pages.len() <= 200);
+        found += pages.len();
+        other.end_index_claim(claim, true).await.unwrap();
+    }
+    assert_eq!(found, 450);
+    assert!(!store.has_index_claims().await.unwrap());
+    assert_eq!(claim(&store).await, None);
+    // Nothing above what the caller knows.
+    let later = pages(&store, project, 3).await;
+    assert_eq!(claim(&store).await, None);
+    let claim = store.claim_unindexed(later, now()).await.unwrap().unwrap();
+    assert_eq!((claim.after, claim.through), (newest, later));
+}
+
+async fn a_claim_that_was_given_up_or_has_run_out_is_taken_over(options: Options) {
+    let (store, project) = open(&options).await;
+    let newest = pages(&store, project, 3).await;
+    let claim = async |minutes: i64| {
+        let at = now() + TimeDelta::minutes(minutes);
+        store.claim_unindexed(newest, at).await.unwrap()
+    };
+    let first = claim(0).await.unwrap();
+    assert_eq!(claim(1).await, None);
+    store.end_index_claim(first, false).await.unwrap();
+    assert!(store.has_index_claims().await.unwrap());
+    assert_eq!(claim(1).await, Some(first));
+    assert_eq!(claim(4).await, None);
+    assert_eq!(claim(7).await, Some(first), "its node has ended");
+    store.end_index_claim(first, true).await.unwrap();
+    assert_eq!(claim(20).await, None);
+}
+
+async fn on_sqlite_claims_of_an_earlier_process_are_taken_over_at_once(options: Options) {
+    let (store, project) = open(&options).await;
+    let newest = pages(&store, project, 3).await;
+    let claim = async || store.claim_unindexed(newest, now()).await.unwrap();
+    let first = claim().await.unwrap();
+    store.end_left_index_claims().await.unwrap();
+    let again = (!store.is_shared()).then_some(first);
+    assert_eq!(claim().await, again, "other nodes may be at work");
+}
