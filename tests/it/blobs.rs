@@ -86,7 +86,10 @@ async fn a_runs_bodies_live_in_the_bucket_and_go_with_it(service: Service, s3: &
     let segments = s3.objects(".warc").unwrap();
     assert_eq!(segments.len(), 1);
     assert!(segments[0].starts_with(s3.bucket().join("pages/segments")));
+    let before = s3.requests(&Method::GET);
     whole(&service, run, 20).await;
+    let requests = s3.requests(&Method::GET) - before;
+    assert_eq!(requests, 1, "bodies of one segment are read together");
     let path = format!("/v1/crawls/{run}");
     let gone = service.client().send("DELETE", &path, &[], b"").await;
     assert_eq!(gone.status, 204);

@@ -39,7 +39,7 @@ pub fn python() -> Result<()> {
     ))
 }
 
-/// Compiles and tests the TypeScript package, packs it, and loads it from the packed file.
+/// Compiles and tests the TypeScript package, packs it, and tests it as installed from the packed file.
 pub fn typescript() -> Result<()> {
     let folder = work_folder("typescript")?;
     let package = root().join("clients/typescript");
@@ -60,11 +60,17 @@ pub fn typescript() -> Result<()> {
     run(npm(&folder)
         .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
         .arg(only_file(&packed)?))?;
-    run(Command::new("node").current_dir(&folder).args([
-        "--input-type=module",
-        "--eval",
-        "import { Orbweaver } from 'orbweaver-client'; new Orbweaver({ key: 'orb_x' });",
-    ]))
+    // Within the package its own name is the folder; here it is what was installed.
+    let tests = folder.join("tests");
+    std::fs::create_dir_all(&tests)?;
+    for file in ["client.test.mjs", "service.mjs"] {
+        std::fs::copy(package.join("tests").join(file), tests.join(file))?;
+    }
+    run(with_program(
+        Command::new("node")
+            .current_dir(&folder)
+            .args(["--test", "tests/client.test.mjs"]),
+    ))
 }
 
 /// Compiles the node of n8n, and compares it with the API of a real server.

@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 
-import { Orbweaver, OrbweaverError, verify } from "../dist/index.js";
+import { Orbweaver, OrbweaverError, verify } from "orbweaver-client";
 import { KEY, start } from "./service.mjs";
 
 const PAGES = {

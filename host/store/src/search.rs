@@ -8,7 +8,7 @@
 //! document per URL: its newest page. `core::words` defines what a word is; the databases only
 //! store words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 use orbweaver_core::words::Term;
@@ -16,6 +16,10 @@ use orbweaver_core::words::Term;
 use crate::db::{Db, per_database, pieces, transact};
 use crate::error::StoreError;
 use crate::store::Store;
+
+/// Pages that are indexed in one transaction on PostgreSQL. It locks them: a run that is deleted meanwhile
+/// waits.
+const TOGETHER: usize = 25;
 
 /// Number of newest pages that PostgreSQL ranks: ranking reads all words of a page, which would
 /// take seconds for a word that every page has.
@@ -119,11 +123,16 @@ per_database! {
             older.extend(is_older.then_some(there));
             is_older
         });
-        for page in older {
-            sqlx::query("DELETE FROM search_docs WHERE page_id = $1")
-                .bind(page)
-                .execute(&mut *conn)
-                .await?;
+        // In one order on all nodes.
+        older.sort_unstable();
+        for piece in pieces(&older) {
+            let mut delete = sqlx::QueryBuilder::new("DELETE FROM search_docs WHERE page_id IN (");
+            let mut list = delete.separated(", ");
+            for page in piece {
+                list.push_bind(*page);
+            }
+            delete.push(")");
+            delete.build().execute(&mut *conn).await?;
         }
         let wanted: Vec<NewDocument<'_>> = wanted.into_values().collect();
         let mut added = Vec::with_capacity(wanted.len());
@@ -153,6 +162,17 @@ per_database! {
             known.extend(select.build_query_as().fetch_all(&mut *conn).await?);
         }
         Ok(known)
+    }
+
+    /// The transaction does not wait until it is on disk. The pages stay claimed until a later one is,
+    /// which is written after it.
+    pub(crate) async fn relax(conn: &mut Conn) -> Result<(), StoreError> {
+        if IS_SHARED {
+            sqlx::query("SET LOCAL synchronous_commit = off")
+                .execute(&mut *conn)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Adds documents without their words: those that were added, and not by somebody else
@@ -186,18 +206,19 @@ per_database! {
             return Ok(());
         }
         if IS_SHARED {
-            for document in documents {
-                sqlx::query(
-                    "INSERT INTO search_index (page_id, words)
-                     SELECT $1, setweight(to_tsvector('simple', $2), 'A')
-                             || setweight(to_tsvector('simple', $3), 'D')",
-                )
-                .bind(document.page.get())
-                .bind(document.words.title.as_str())
-                .bind(document.words.text.as_str())
-                .execute(&mut *conn)
-                .await?;
-            }
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO search_index (page_id, words)
+                 SELECT page, setweight(to_tsvector('simple', title), 'A')
+                         || setweight(to_tsvector('simple', body), 'D')
+                 FROM (",
+            );
+            insert.push_values(documents, |mut row, document| {
+                row.push_bind(document.page.get())
+                    .push_bind(document.words.title.as_str())
+                    .push_bind(document.words.text.as_str());
+            });
+            insert.push(") AS new (page, title, body)");
+            insert.build().persistent(false).execute(&mut *conn).await?;
             return Ok(());
         }
         let mut insert =
@@ -228,29 +249,44 @@ impl Store {
     /// index, is left out.
     #[crate::boxed]
     pub async fn index(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {
-        // On SQLite every transaction creates an index segment that is merged later: use one for
-        // all. On PostgreSQL the transaction locks rows: use one per page.
-        let at_once = if self.is_shared() { 1 } else { entries.len() };
-        for chunk in entries.chunks(at_once.max(1)) {
-            self.index_chunk(chunk).await?;
+        // On SQLite every transaction creates a piece of the index that is merged later: one for all.
+        if !self.is_shared() {
+            let wanted: Vec<&IndexEntry> = entries.iter().collect();
+            return self.index_chunk(&wanted, false).await.map(drop);
+        }
+        for chunk in entries.chunks(TOGETHER) {
+            let wanted: Vec<&IndexEntry> = chunk.iter().collect();
+            let done = self.index_chunk(&wanted, true).await?;
+            // Alone, so that nobody waits for another page while this one waits.
+            for entry in wanted.iter().filter(|entry| !done.contains(&entry.page)) {
+                self.index_chunk(&[entry], false).await?;
+            }
         }
         Ok(())
     }
 
-    async fn index_chunk(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {
+    /// Returns the pages that are there. `skips`: leaves out those that another transaction locks.
+    async fn index_chunk(
+        &self,
+        entries: &[&IndexEntry],
+        skips: bool,
+    ) -> Result<HashSet<PageId>, StoreError> {
         transact!(quiet true, self.db, tx => {
-            let mut documents = Vec::with_capacity(entries.len());
-            for entry in entries {
-                if sql::pages::hold(tx, entry.project, entry.page).await? {
-                    documents.push(NewDocument {
-                        page: entry.page,
-                        project: entry.project,
-                        url_key: &entry.url_key,
-                        words: &entry.words,
-                    });
-                }
-            }
-            sql::search::add(tx, &documents).await
+            sql::search::relax(tx).await?;
+            let pages: Vec<PageId> = entries.iter().map(|entry| entry.page).collect();
+            let there = sql::pages::hold(tx, &pages, skips).await?;
+            let documents: Vec<NewDocument<'_>> = entries
+                .iter()
+                .filter(|entry| there.contains(&entry.page))
+                .map(|entry| NewDocument {
+                    page: entry.page,
+                    project: entry.project,
+                    url_key: &entry.url_key,
+                    words: &entry.words,
+                })
+                .collect();
+            sql::search::add(tx, &documents).await?;
+            Ok(there)
         })
     }
 

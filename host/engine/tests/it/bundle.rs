@@ -95,8 +95,8 @@ fn forged(index: &str) -> Vec<u8> {
 fn entry(content: &str, offset: u64, packed: u64, size: u64) -> String {
     let hash = "0".repeat(64);
     format!(
-        r#"[{{"content": {content}, "component": "{hash}", "offset": {offset}, "packed": {packed},
-           "size": {size}, "sha256": "{hash}"}}]"#
+        r#"{{"entries": [{{"content": {content}, "component": "{hash}", "offset": {offset},
+           "packed": {packed}, "size": {size}, "sha256": "{hash}"}}]}}"#
     )
 }
 
@@ -248,7 +248,8 @@ async fn an_index_with_a_correct_checksum_is_still_checked() {
     let component = r#"{"component": "extract-good.wasm"}"#;
     for index in [
         "not JSON".to_owned(),
-        "[{}]".to_owned(),
+        "[]".to_owned(),
+        r#"{"entries": [{}]}"#.to_owned(),
         entry(component, 0, 1 << 40, 10),
         entry(component, u64::MAX, 2, 10),
         entry(component, 0, 4, u64::MAX),
@@ -262,11 +263,23 @@ async fn an_index_with_a_correct_checksum_is_still_checked() {
     // In the file, but not what it should be.
     let index = entry(component, 0, PROGRAM.len() as u64, 10);
     std::fs::write(&program, forged(&index)).unwrap();
-    let engine = Engine::new(on_program(&program, &place.path("cache"))).unwrap();
-    let report = engine.load_dir().await;
-    assert_eq!((report.loaded.len(), report.refused.len()), (0, 1));
+    let index = index.replace("\"entries\"", "\"dictionary\": DICTIONARY, \"entries\"");
+    let with_dictionary = index.replace("\"size\"", "\"needs_dictionary\": true, \"size\"");
+    for index in [
+        index.replace("DICTIONARY", "null"),
+        with_dictionary.replace("DICTIONARY", "null"),
+        // Its own dictionary, and one that there is not.
+        with_dictionary.replace("DICTIONARY", "0"),
+        with_dictionary.replace("DICTIONARY", "7"),
+    ] {
+        std::fs::write(&program, forged(&index)).unwrap();
+        let engine = Engine::new(on_program(&program, &place.path("cache"))).unwrap();
+        let report = engine.load_dir().await;
+        let counts = (report.loaded.len(), report.refused.len());
+        assert_eq!(counts, (0, 1), "{index}");
+    }
 
-    let mut long = forged("[]");
+    let mut long = forged(r#"{"entries": []}"#);
     let at = long.len() - 56;
     long[at..at + 8].copy_from_slice(&u64::MAX.to_le_bytes());
     std::fs::write(&program, long).unwrap();
@@ -312,21 +325,35 @@ async fn only_the_needed_plugins_inside_are_loaded() {
 #[tokio::test]
 async fn damaged_machine_code_is_replaced_by_compiling() {
     let place = Place::new();
-    place.add("extract-good.wasm", fixture("good"));
-    let program = place.path("bundled");
-    write_bundle(place.folder(), &place.path("program"), &program)
-        .await
-        .unwrap();
-    let mut bytes = std::fs::read(&program).unwrap();
-    let index_bytes = u64::from_le_bytes(bytes[bytes.len() - 56..][..8].try_into().unwrap());
-    // The last entry is code; this is its last byte.
-    let at = bytes.len() - 56 - usize::try_from(index_bytes).unwrap() - 1;
-    bytes[at] ^= 0x40;
-    std::fs::write(&program, bytes).unwrap();
-
-    let engine = Engine::new(on_program(&program, &place.path("cache"))).unwrap();
-    let report = engine.load_dir().await;
-    assert!(report.refused.is_empty(), "{:?}", report.refused);
-    assert_good_still_runs(&engine).await;
-    assert_eq!(compiled(&place.path("cache")), 1);
+    let program = place.bundled().await;
+    let whole = std::fs::read(&program).unwrap();
+    let index_bytes = u64::from_le_bytes(whole[whole.len() - 56..][..8].try_into().unwrap());
+    let index_at = whole.len() - 56 - usize::try_from(index_bytes).unwrap();
+    let index: serde_json::Value =
+        serde_json::from_slice(&whole[index_at..whole.len() - 56]).unwrap();
+    let entries = index["entries"].as_array().unwrap();
+    let dictionary = usize::try_from(index["dictionary"].as_u64().unwrap()).unwrap();
+    let code = entries
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| entry["content"] == "code");
+    let mut lost = Vec::new();
+    for (number, entry) in code {
+        let end = entry["offset"].as_u64().unwrap() + entry["packed"].as_u64().unwrap();
+        let mut bytes = whole.clone();
+        bytes[usize::try_from(end).unwrap() - 1] ^= 0x40;
+        std::fs::write(&program, bytes).unwrap();
+        let cache = place.path(&format!("cache-{number}"));
+        let engine = Engine::new(on_program(&program, &cache)).unwrap();
+        let report = engine.load_dir().await;
+        assert!(report.refused.is_empty(), "{:?}", report.refused);
+        assert_good_still_runs(&engine).await;
+        lost.push((number == dictionary, compiled(&cache)));
+    }
+    lost.sort_unstable();
+    assert_eq!(
+        lost,
+        [(false, 1), (true, 2)],
+        "the dictionary is all code's"
+    );
 }

@@ -1,6 +1,6 @@
 //! Inserting and deleting rows of `pages`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
@@ -224,23 +224,31 @@ per_database! {
         .await?)
     }
 
-    /// Whether the page exists. On PostgreSQL it is locked until the transaction ends.
+    /// Those of the pages that exist. On PostgreSQL they are locked until the transaction ends; with
+    /// `skips` those are left out that another transaction locks.
     pub(crate) async fn hold(
         conn: &mut Conn,
-        project: ProjectId,
-        page: PageId,
-    ) -> Result<bool, StoreError> {
-        let select = if IS_SHARED {
-            "SELECT id FROM pages WHERE id = $1 AND project_id = $2 FOR KEY SHARE"
-        } else {
-            "SELECT id FROM pages WHERE id = $1 AND project_id = $2"
-        };
-        let there: Option<i64> = sqlx::query_scalar(select)
-            .bind(page.get())
-            .bind(project.get())
-            .fetch_optional(&mut *conn)
-            .await?;
-        Ok(there.is_some())
+        pages: &[PageId],
+        skips: bool,
+    ) -> Result<HashSet<PageId>, StoreError> {
+        let mut there = HashSet::new();
+        for piece in pieces(pages) {
+            let mut select = sqlx::QueryBuilder::new("SELECT id FROM pages WHERE id IN (");
+            let mut list = select.separated(", ");
+            for page in piece {
+                list.push_bind(page.get());
+            }
+            select.push(") ORDER BY id");
+            if IS_SHARED {
+                select.push(" FOR KEY SHARE");
+                if skips {
+                    select.push(" SKIP LOCKED");
+                }
+            }
+            let found: Vec<i64> = select.build_query_scalar().fetch_all(&mut *conn).await?;
+            there.extend(found.into_iter().map(PageId));
+        }
+        Ok(there)
     }
 }
 
