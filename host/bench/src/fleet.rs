@@ -22,10 +22,10 @@ pub struct Args {
     #[arg(long)]
     binary: Option<std::path::PathBuf>,
     /// Sites. Each is crawled twice; between the crawls every twentieth page changes.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 6)]
     sites: usize,
     /// Pages of each site.
-    #[arg(long, default_value_t = 99_000)]
+    #[arg(long, default_value_t = 84_000)]
     pages: usize,
     /// Mean length of a page.
     #[arg(long, default_value_t = 8_000)]
