@@ -34,8 +34,9 @@ const MAX_OBJECT: u64 = 96 << 20;
 /// How long the answer of a health check is kept.
 const HEALTH_KEPT: Duration = Duration::from_secs(5);
 /// Records with at most so many bytes between them are read in one request: about what a store sends
-/// in the time that it takes to begin an answer.
-const NEAR: u64 = 64 << 10;
+/// in the time that it takes to begin an answer. A crawl's bodies that did not change are
+/// scattered over the segments of the crawl before.
+const NEAR: u64 = 512 << 10;
 /// Records up to this size are checked without a thread of their own.
 const INLINE_CHECK: u64 = 256 << 10;
 
@@ -200,7 +201,8 @@ impl Blobs {
                     if bytes.len() as u64 != range.end - range.start {
                         return Err(damaged(&name, "it ends within a record"));
                     }
-                    read_record(&name, bytes)
+                    // A copy: a slice would keep all that was read with it.
+                    read_record(&name, &Bytes::copy_from_slice(bytes))
                 })
                 .collect()
         })

@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::store::Store;
 
 /// Segments of which bodies are read ahead at the same time.
-const SEGMENTS_AT_ONCE: usize = 4;
+const SEGMENTS_AT_ONCE: usize = 8;
 
 #[derive(sqlx_macros::FromRow)]
 struct BodyRow {
