@@ -176,7 +176,7 @@ impl Blobs {
         segment: &str,
         places: &[Place],
     ) -> Result<Vec<Result<Record, BlobError>>, BlobError> {
-        let path = self.path(segment)?;
+        let path = &self.path(segment)?;
         let ranges: Vec<Range<u64>> = places
             .iter()
             .map(|place| place.offset..place.offset.saturating_add(place.length))
@@ -185,26 +185,24 @@ impl Blobs {
             return Err(damaged(segment, "a record that is too long"));
         }
         let get = |range: Range<u64>| {
-            measured("get", async {
-                let bytes = self.0.objects.get_range(&path, range).await;
+            let wanted = range.end - range.start;
+            measured("get", async move {
+                let bytes = self.0.objects.get_range(path, range).await;
                 let bytes = bytes.map_err(|error| BlobError::of("get", segment, error))?;
                 transferred("read", bytes.len());
-                Ok(bytes)
+                // `coalesce_ranges` panics if a record begins behind the end.
+                match bytes.len() as u64 == wanted {
+                    true => Ok(bytes),
+                    false => Err(damaged(segment, "it ends within a record")),
+                }
             })
         };
         let read = coalesce_ranges(&ranges, get, NEAR).await?;
         let name = segment.to_owned();
         tokio::task::spawn_blocking(move || {
-            let records = read.iter().zip(ranges);
-            records
-                .map(|(bytes, range)| {
-                    if bytes.len() as u64 != range.end - range.start {
-                        return Err(damaged(&name, "it ends within a record"));
-                    }
-                    // A copy: a slice would keep all that was read with it.
-                    read_record(&name, &Bytes::copy_from_slice(bytes))
-                })
-                .collect()
+            // Copies: slices would keep all that was read with them.
+            let records = read.iter().map(|bytes| Bytes::copy_from_slice(bytes));
+            records.map(|bytes| read_record(&name, &bytes)).collect()
         })
         .await
         .map_err(|error| damaged(segment, &error.to_string()))
