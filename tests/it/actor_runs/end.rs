@@ -107,15 +107,14 @@ async fn a_deleted_run_is_gone_and_what_it_fetched_is_billed() {
     )
     .await;
     origin.asked("/page", 2).await;
-    let follow = tokio::spawn({
-        let (client, path) = (client.clone(), path.clone());
-        async move { client.get(&format!("{path}/events")).await.text() }
-    });
+    let follow = client.follow(&format!("{path}/events")).await;
     let deleted = client.send("DELETE", &path, &[], b"").await;
     assert_eq!(deleted.status, 204, "{}", deleted.text());
     assert!(is_hidden(&client, &path).await);
     // Its followers are told, and the bill is written when the guest is gone.
-    let events = follow.await.unwrap();
+    let events = follow.end().await;
+    assert_eq!(events.status, 200);
+    let events = events.text();
     assert!(
         events.is_empty() || events.contains("cancelled"),
         "{events}"

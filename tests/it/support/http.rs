@@ -21,6 +21,22 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+/// An answer that has begun.
+#[derive(Debug)]
+pub struct Following {
+    stream: TcpStream,
+    begun: Vec<u8>,
+}
+
+impl Following {
+    /// The whole answer, at its end.
+    pub async fn end(mut self) -> Answer {
+        let read = self.stream.read_to_end(&mut self.begun).await;
+        read.expect("the rest of the answer");
+        Answer::parse(&self.begun)
+    }
+}
+
 impl Client {
     pub fn new(address: SocketAddr, key: Option<&str>) -> Self {
         Self {
@@ -69,6 +85,22 @@ impl Client {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Answer {
+        self.raw(&self.message(method, path, headers, body)).await
+    }
+
+    /// A request whose answer has begun: for streams, which end later.
+    pub async fn follow(&self, path: &str) -> Following {
+        let mut stream = TcpStream::connect(self.address)
+            .await
+            .expect("the service listens");
+        let request = self.message("GET", path, &[], b"");
+        stream.write_all(&request).await.expect("the service reads");
+        let mut begun = Vec::new();
+        stream.read_buf(&mut begun).await.expect("an answer");
+        Following { stream, begun }
+    }
+
+    fn message(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
         if let Some(key) = &self.key {
             head.push_str(&format!("authorization: Bearer {key}\r\n"));
@@ -80,7 +112,7 @@ impl Client {
             head.push_str(&format!("content-length: {}\r\n", body.len()));
         }
         head.push_str("\r\n");
-        self.raw(&[head.as_bytes(), body].concat()).await
+        [head.as_bytes(), body].concat()
     }
 
     /// Sends these bytes unchanged.
