@@ -90,7 +90,6 @@ pub fn run(args: &Args) -> Result<()> {
     for node in &nodes {
         process::settled_cpu(node.pid())?;
     }
-    println!("bucket {:.2} GB after it", gigabytes(&s3.bucket())?);
     memory(&nodes, "deleting")
 }
 

@@ -35,8 +35,9 @@ const MAX_OBJECT: u64 = 96 << 20;
 const HEALTH_KEPT: Duration = Duration::from_secs(5);
 /// Records with at most so many bytes between them are read in one request: about what a store sends
 /// in the time that it takes to begin an answer. A crawl's bodies that did not change are
-/// scattered over the segments of the crawl before.
-const NEAR: u64 = 512 << 10;
+/// scattered over the segments of the crawl before. What is between them is held until it is read,
+/// which is why this is not more.
+const NEAR: u64 = 256 << 10;
 /// Records up to this size are checked without a thread of their own.
 const INLINE_CHECK: u64 = 256 << 10;
 

@@ -246,20 +246,33 @@ pub struct SearchHit {
 
 impl Store {
     /// Adds pages to the index. A page that was deleted meanwhile, or whose URL has a newer one in the
-    /// index, is left out.
+    /// index, is left out; so is one that the database refuses, with a warning: it must not keep
+    /// all others out.
+    ///
+    /// # Errors
+    /// A temporary failure.
     #[crate::boxed]
     pub async fn index(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {
         // On SQLite every transaction creates a piece of the index that is merged later: one for all.
-        if !self.is_shared() {
-            let wanted: Vec<&IndexEntry> = entries.iter().collect();
-            return self.index_chunk(&wanted, false).await.map(drop);
-        }
-        for chunk in entries.chunks(TOGETHER) {
+        let is_shared = self.is_shared();
+        let together = if is_shared { TOGETHER } else { entries.len() };
+        for chunk in entries.chunks(together.max(1)) {
             let wanted: Vec<&IndexEntry> = chunk.iter().collect();
-            let done = self.index_chunk(&wanted, true).await?;
+            let done = match self.index_chunk(&wanted, is_shared).await {
+                Ok(done) => done,
+                Err(error) if error.is_transient() => return Err(error),
+                // It refuses at least one of them.
+                Err(_) => HashSet::new(),
+            };
             // Alone, so that nobody waits for another page while this one waits.
             for entry in wanted.iter().filter(|entry| !done.contains(&entry.page)) {
-                self.index_chunk(&[entry], false).await?;
+                match self.index_chunk(&[entry], false).await {
+                    Err(error) if error.is_transient() => return Err(error),
+                    Err(error) => {
+                        tracing::warn!(page = entry.page.get(), %error, "a page is not indexed");
+                    }
+                    Ok(_) => {}
+                }
             }
         }
         Ok(())

@@ -92,6 +92,14 @@ fn forged(index: &str) -> Vec<u8> {
     bytes
 }
 
+/// The index of a program, and where it begins.
+fn index_of(program: &[u8]) -> (usize, serde_json::Value) {
+    let end = program.len() - 56;
+    let bytes = u64::from_le_bytes(program[end..][..8].try_into().unwrap());
+    let begin = end - usize::try_from(bytes).unwrap();
+    (begin, serde_json::from_slice(&program[begin..end]).unwrap())
+}
+
 fn entry(content: &str, offset: u64, packed: u64, size: u64) -> String {
     let hash = "0".repeat(64);
     format!(
@@ -327,10 +335,7 @@ async fn damaged_machine_code_is_replaced_by_compiling() {
     let place = Place::new();
     let program = place.bundled().await;
     let whole = std::fs::read(&program).unwrap();
-    let index_bytes = u64::from_le_bytes(whole[whole.len() - 56..][..8].try_into().unwrap());
-    let index_at = whole.len() - 56 - usize::try_from(index_bytes).unwrap();
-    let index: serde_json::Value =
-        serde_json::from_slice(&whole[index_at..whole.len() - 56]).unwrap();
+    let (_, index) = index_of(&whole);
     let entries = index["entries"].as_array().unwrap();
     let dictionary = usize::try_from(index["dictionary"].as_u64().unwrap()).unwrap();
     let code = entries
@@ -356,4 +361,28 @@ async fn damaged_machine_code_is_replaced_by_compiling() {
         [(false, 1), (true, 2)],
         "the dictionary is all code's"
     );
+}
+
+#[tokio::test]
+async fn an_entry_that_unpacks_to_other_bytes_is_not_used() {
+    let place = Place::new();
+    let program = place.bundled().await;
+    let whole = std::fs::read(&program).unwrap();
+    let (index_at, index) = index_of(&whole);
+    let count = index["entries"].as_array().unwrap().len();
+    let mut compiled_and_refused = Vec::new();
+    for number in 0..count {
+        let mut index = index.clone();
+        index["entries"][number]["sha256"] = "0".repeat(64).into();
+        let mut bytes = whole[..index_at].to_vec();
+        bytes.extend(&forged(&index.to_string())[PROGRAM.len()..]);
+        std::fs::write(&program, bytes).unwrap();
+        let cache = place.path(&format!("cache-{number}"));
+        let engine = Engine::new(on_program(&program, &cache)).unwrap();
+        let report = engine.load_dir().await;
+        compiled_and_refused.push((compiled(&cache), report.refused.len()));
+    }
+    compiled_and_refused.sort_unstable();
+    // Two components; code, and code that is the dictionary of all.
+    assert_eq!(compiled_and_refused, [(0, 1), (0, 1), (1, 0), (2, 0)]);
 }

@@ -132,8 +132,8 @@ impl Store {
                 select.build_query_as().fetch_all(pool).await?
             });
             for row in rows {
-                let length: u64 = number(row.segment_length, "segment_length")?;
-                if let Some(rest) = left.checked_sub(length) {
+                let length = u64::try_from(row.segment_length).ok();
+                if let Some(rest) = length.and_then(|length| left.checked_sub(length)) {
                     left = rest;
                     segments.entry(row.segment.clone()).or_default().push(row);
                 }

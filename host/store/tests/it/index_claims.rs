@@ -2,14 +2,18 @@
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::ProjectId;
+use orbweaver_core::limits::MAX_TITLE_BYTES;
+use orbweaver_core::words::{index_words, query_terms};
 use orbweaver_store::crawl::RunBatch;
-use orbweaver_store::{IndexClaim, Options, Store};
+use orbweaver_store::{IndexClaim, IndexEntry, Options, PageWords, Store};
 
 use crate::crawls::{batch, create, lease, new_run, now, open, page};
 
 crate::support::on_both_databases! {
     no_two_nodes_index_the_same_pages
     a_claim_that_was_given_up_or_has_run_out_is_taken_over
+    a_page_that_the_database_refuses_keeps_no_other_out
+    the_most_words_of_a_title_and_a_text_are_taken
     on_sqlite_claims_of_an_earlier_process_are_taken_over_at_once
 }
 
@@ -83,4 +87,55 @@ async fn on_sqlite_claims_of_an_earlier_process_are_taken_over_at_once(options: 
     store.end_left_index_claims().await.unwrap();
     let again = (!store.is_shared()).then_some(first);
     assert_eq!(claim().await, again, "other nodes may be at work");
+}
+
+/// Indexes all pages of a run, page by page with these words.
+async fn index(store: &Store, newest: i64, words: &[PageWords]) {
+    let claim = store.claim_unindexed(newest, now()).await.unwrap().unwrap();
+    let pages = store.unindexed(claim).await.unwrap();
+    assert_eq!(pages.len(), words.len());
+    let entries = pages
+        .into_iter()
+        .zip(words)
+        .map(|(page, words)| IndexEntry {
+            page: page.page,
+            project: page.project,
+            url_key: page.url_key,
+            words: words.clone(),
+        });
+    let entries: Vec<IndexEntry> = entries.collect();
+    store.index(&entries).await.unwrap();
+}
+
+async fn a_page_that_the_database_refuses_keeps_no_other_out(options: Options) {
+    let (store, project) = open(&options).await;
+    let newest = pages(&store, project, 30).await;
+    let words = |number: usize| PageWords {
+        title: String::new(),
+        // PostgreSQL stores no NUL.
+        text: format!("common word{number}{}", if number == 7 { "\0" } else { "" }),
+    };
+    let words: Vec<PageWords> = (0..30).map(words).collect();
+    index(&store, newest, &words).await;
+    let found = store.search(project, &query_terms("common", 4), 100).await;
+    let refused = usize::from(store.is_shared());
+    assert_eq!(found.unwrap().len(), 30 - refused);
+}
+
+async fn the_most_words_of_a_title_and_a_text_are_taken(options: Options) {
+    let (store, project) = open(&options).await;
+    let newest = pages(&store, project, 1).await;
+    let long = |begin: char| {
+        let words = (0..60_000).map(|number| format!("{begin}{number:09}"));
+        words.collect::<Vec<String>>().join(" ")
+    };
+    let words = PageWords {
+        title: index_words(&long('a')[..MAX_TITLE_BYTES]),
+        text: index_words(&long('b')),
+    };
+    index(&store, newest, &[words]).await;
+    for word in ["a000000000", "b000000000"] {
+        let found = store.search(project, &query_terms(word, 4), 100).await;
+        assert_eq!(found.unwrap().len(), 1, "{word}");
+    }
 }
