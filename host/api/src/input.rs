@@ -11,10 +11,7 @@ use super::error::ApiError;
 use crate::app::App;
 use crate::scope::Scope;
 use crate::warnings::{Step, UnknownNames};
-use orbweaver_pipeline::blocking;
-
-/// Largest body that is parsed on the async thread, in bytes: less than a millisecond of work.
-const INLINE_BYTES: usize = 64 << 10;
+use orbweaver_pipeline::sized;
 
 /// A JSON object, whatever its `Content-Type`: clients of the contract send only JSON.
 #[derive(Debug)]
@@ -49,7 +46,7 @@ async fn read_json<T: Send + 'static>(
     scope: Option<Scope>,
     read: impl FnOnce(&[u8], &mut UnknownNames) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<(T, [u8; 32]), ApiError> {
-    let is_small = raw.len() <= INLINE_BYTES;
+    let bytes = raw.len();
     let work = move || {
         let mut unknown = UnknownNames::default();
         let value = read(&raw, &mut unknown);
@@ -58,10 +55,7 @@ async fn read_json<T: Send + 'static>(
         }
         Ok((value?, Sha256::digest(&raw).into()))
     };
-    if is_small {
-        return work();
-    }
-    blocking(work).await?
+    sized(bytes, work).await?
 }
 
 /// A JSON object, or no body at all, which stands for `{}`.

@@ -18,12 +18,10 @@ use tower::ServiceExt as _;
 use crate::context::{Admitted, Ctx};
 use crate::error::ApiError;
 use crate::warnings::{self, Operations, UnknownNames};
-use orbweaver_pipeline::blocking;
+use orbweaver_pipeline::{INLINE_BYTES, sized};
 
 /// Largest answer that a face reads whole, in bytes.
 const MAX_ANSWER: usize = 32 << 20;
-/// Largest answer that is parsed on the async thread, in bytes.
-const INLINE_BYTES: usize = 64 << 10;
 
 /// The API's router, for requests from inside. Cheap to clone.
 #[derive(Clone)]
@@ -214,12 +212,9 @@ impl Inside {
         if body.is_empty() {
             return Ok(Value::Null);
         }
-        let is_small = body.len() <= INLINE_BYTES;
+        let bytes = body.len();
         let parse = move || serde_json::from_slice(&body);
-        let parsed = match is_small {
-            true => parse(),
-            false => blocking(parse).await.map_err(ApiError::from)?,
-        };
+        let parsed = sized(bytes, parse).await.map_err(ApiError::from)?;
         parsed.map_err(|error: serde_json::Error| ApiError::internal(&error).into())
     }
 }

@@ -73,8 +73,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("idle, after", report.after),
     ] {
         println!(
-            "{when:<14} {:>7.0} MiB resident, {:>7.0} MiB at most, {:>5} files",
-            held.resident_mib, held.peak_mib, held.files
+            "{when:<14} {:>7.0} MiB resident, {:>4.0} of it caches, {:>7.0} MiB at most, {:>5} files",
+            held.resident_mib, held.cached_mib, held.peak_mib, held.files
         );
     }
     if report.broken.is_empty() {

@@ -41,7 +41,19 @@ pub struct PathPatterns {
     exclude: RegexSet,
 }
 
+/// A byte of a pattern takes as long as so many bytes of a page, where it has classes and repeats.
+const COMPILE_COST: usize = 64;
+
 impl PathPatterns {
+    /// The work of [`compile`](Self::compile), in bytes of a page that take as long.
+    pub fn work(include: &[String], exclude: &[String]) -> usize {
+        let patterns = include.iter().chain(exclude);
+        patterns
+            .map(String::len)
+            .sum::<usize>()
+            .saturating_mul(COMPILE_COST)
+    }
+
     /// Compiles patterns. CPU-bound: up to 100 ms.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ use orbweaver_core::json_number::whole;
 use orbweaver_fetch::{Action, ProxyPool};
 use orbweaver_pipeline::browsing::{self, WaitRequest};
 use orbweaver_pipeline::rules::{self, InvalidField};
-use orbweaver_pipeline::{ExtractRequest, Pipeline, blocking};
+use orbweaver_pipeline::{ExtractRequest, Pipeline, blocking_of};
 
 /// A site to crawl.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -375,9 +375,9 @@ async fn patterns(
     if include.is_empty() && exclude.is_empty() {
         return Ok((include, exclude));
     }
-    let compiled =
-        blocking(move || PathPatterns::compile(&include, &exclude).map(|_| (include, exclude)));
-    let compiled = compiled
+    let work = PathPatterns::work(&include, &exclude);
+    let compile = move || PathPatterns::compile(&include, &exclude).map(|_| (include, exclude));
+    let compiled = blocking_of(work, compile)
         .await
         .map_err(|error| RequestError::Internal(error.to_string()))?;
     Ok(compiled?)

@@ -12,6 +12,7 @@ use crate::capability::pages::HostPage;
 use crate::error::PluginError;
 use crate::inputs::Inputs;
 use crate::journal::{CallInput, Caller, Reporter};
+use crate::lane::Lane;
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
 use crate::output;
@@ -50,6 +51,7 @@ pub(crate) struct PageJob {
     runtime: Arc<Runtime>,
     page: Arc<Page>,
     groups: Vec<RoleGroup>,
+    lane: Lane,
     next: AtomicUsize,
     progress: Mutex<Progress>,
     cancelled: Mutex<Cancelled>,
@@ -73,6 +75,7 @@ impl PageJob {
         runtime: Arc<Runtime>,
         page: Arc<Page>,
         groups: Vec<RoleGroup>,
+        lane: Lane,
     ) -> (Arc<Self>, oneshot::Receiver<Vec<(usize, RoleResult)>>) {
         let (done, results) = oneshot::channel();
         let left = groups.len();
@@ -80,6 +83,7 @@ impl PageJob {
             runtime,
             page,
             groups,
+            lane,
             next: AtomicUsize::new(0),
             progress: Mutex::new(Progress {
                 results: Vec::new(),
@@ -113,7 +117,7 @@ impl PageJob {
             };
             if mine + 1 < self.groups.len() && workers.spare() > 0 {
                 let helper = Arc::clone(&self);
-                workers.spawn(move |workers| helper.work(workers));
+                workers.spawn(self.lane.project(), move |workers| helper.work(workers));
             }
             let results = self.run(group);
             let mut progress = self.progress.lock();

@@ -20,6 +20,7 @@ use crate::host::Host;
 use crate::inputs::circle;
 use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
+use crate::lane::Lane;
 use crate::load::{Grants, Loader};
 use crate::plugin::{Plugin, Source};
 use crate::pool::Pool;
@@ -28,9 +29,9 @@ use crate::runtime::Runtime;
 use crate::stats::AllStats;
 use crate::task::{self, CallOutput, Invocation, RunBudget};
 use crate::tasks::Tasks;
-use crate::tenancy::{Slot, Tenants};
+use crate::tenancy::{Shares, Slot, Tenants};
 
-/// Most pages in progress per extractor thread, running or queued; further ones wait.
+/// Most pages of a project in progress per extractor thread, running or queued; further ones wait.
 const PAGES_PER_THREAD: usize = 8;
 
 /// Threads, loader, registry and slots of one engine.
@@ -43,14 +44,16 @@ pub(crate) struct Inner {
     pub folder: Mutex<FolderState>,
     /// Plugins of the program and the folder that are not loaded yet.
     pub coming: Coming,
-    pool: Pool,
+    /// Threads and slots for the instance's plugins on pages of usual size.
+    short: (Pool, Shares),
+    /// The same on long pages.
+    long: (Pool, Shares),
     registry: ArcSwap<Registry>,
     /// Held while a new registry is derived from the old one.
     change: Mutex<()>,
     /// Number of changes to the registry and to the failed files.
     changes: watch::Sender<u64>,
     pub stats: AllStats,
-    page_slots: Arc<Semaphore>,
     interpreter_slots: Arc<Semaphore>,
     actor_slots: Arc<Semaphore>,
     /// Threads and slots of the projects' plugins.
@@ -70,8 +73,10 @@ impl Inner {
         let threads = config.threads();
         let runtime = Runtime::new(&config).map_err(|e| StartError::Runtime(e.into()))?;
         let runtime = Arc::new(runtime);
+        let pages = || Shares::of_each_project(threads * PAGES_PER_THREAD);
         Ok(Self {
-            pool: Pool::new(threads)?,
+            short: (Pool::new(threads)?, pages()),
+            long: (Pool::of_long_pages(threads)?, pages()),
             tasks: Tasks::new(threads)?,
             loader: Loader::new(Arc::clone(&runtime), &config)?,
             runtime,
@@ -81,7 +86,6 @@ impl Inner {
             stats: AllStats::default(),
             folder: Mutex::default(),
             coming: Coming::default(),
-            page_slots: Arc::new(Semaphore::new(threads * PAGES_PER_THREAD)),
             interpreter_slots: Arc::new(Semaphore::new(threads * 2)),
             actor_slots: Arc::new(Semaphore::new(config.max_actors.max(1))),
             tenants: Tenants::new(&config)?,
@@ -194,11 +198,12 @@ impl Inner {
         }
     }
 
-    /// The worker threads for a plugin of this owner.
-    pub fn pool_of(&self, owner: Option<ProjectId>) -> &Pool {
-        match owner {
-            None => &self.pool,
-            Some(_) => &self.tenants.pool,
+    /// The worker threads of a lane.
+    pub fn pool_of(&self, lane: Lane) -> &Pool {
+        match lane {
+            Lane::Short(_) => &self.short.0,
+            Lane::Long(_) => &self.long.0,
+            Lane::Own(_) => &self.tenants.pool,
         }
     }
 
@@ -211,11 +216,14 @@ impl Inner {
     }
 
     /// Waits for a page's slot; `None` when the engine shuts down.
-    pub(crate) async fn page_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
-        match owner {
-            None => instance_slot(&self.page_slots).await,
-            Some(project) => self.tenants.pages.acquire(project).await,
-        }
+    pub(crate) async fn page_slot(&self, lane: Lane) -> Option<Slot> {
+        let shares = match lane {
+            Lane::Short(_) => &self.short.1,
+            Lane::Long(_) => &self.long.1,
+            Lane::Own(_) => &self.tenants.pages,
+        };
+        // The command line's own pages are for no project.
+        shares.acquire(lane.project().unwrap_or(ProjectId(0))).await
     }
 
     /// Waits for the slot of an interpreter; `None` when the engine shuts down.

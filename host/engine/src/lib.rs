@@ -36,6 +36,7 @@ mod inspect;
 mod interrupt;
 mod journal;
 mod kind;
+mod lane;
 mod limiter;
 mod limits;
 mod load;
@@ -94,7 +95,7 @@ pub use page::{Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use quarantine::QuarantineState;
 pub use task::{CallOutput, RunBudget};
-pub use tenancy::ProjectPolicy;
+pub use tenancy::{ProjectPolicy, lower_priority};
 pub use verdict::Verdict;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in

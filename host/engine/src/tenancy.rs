@@ -92,6 +92,11 @@ impl Shares {
         }
     }
 
+    /// Slots that only each project's share bounds.
+    pub fn of_each_project(per_project: usize) -> Self {
+        Self::new(Semaphore::MAX_PERMITS, per_project)
+    }
+
     /// Waits for a slot; `None` when the engine shuts down.
     pub(crate) async fn acquire(&self, project: ProjectId) -> Option<Slot> {
         let own = {
@@ -170,7 +175,7 @@ impl Tenants {
 
 /// Gives the calling thread a lower priority than the service's (nice 5: a third of the CPU time
 /// where both compete for it). Other platforms than Linux set priorities only of processes.
-pub(crate) fn lower_priority() {
+pub fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
         const NICE: libc::c_int = 5;

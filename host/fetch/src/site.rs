@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use moka::Expiry;
 use moka::future::Cache;
 use orbweaver_core::charset;
@@ -12,6 +13,7 @@ use orbweaver_core::limits::MAX_ROBOTS_BYTES;
 use orbweaver_core::robots::{Robots, Rules};
 use orbweaver_core::user_agent::PRODUCT_TOKEN;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::error::{FetchError, Kind};
@@ -35,6 +37,10 @@ const MAX_AGENTS_BYTES: u64 = 16 << 20;
 const ENTRY_BYTES: usize = 256;
 /// Bytes of an llms.txt or llms-full.txt that are kept.
 const MAX_LLMS_BYTES: u64 = 2 << 20;
+/// Largest robots.txt that is parsed on the async thread, in bytes: less than a millisecond of work.
+const INLINE_BYTES: usize = 16 << 10;
+/// Bounds the robots.txt that are parsed at once, on threads of their own.
+static PARSES: Semaphore = Semaphore::const_new(2);
 /// Time limit for such a file; a page's own fetch waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -86,6 +92,30 @@ impl fmt::Display for RobotsFailure<'_> {
 }
 
 impl RobotsAnswer {
+    /// Of a response's body; no status stands for no response.
+    fn read(status: Option<u16>, body: &[u8], error: Option<FetchError>) -> Self {
+        let found = status.is_some_and(|status| (200..300).contains(&status));
+        // An HTML page sent for every path is not a robots.txt, whatever lines it contains.
+        let is_page = found && content::looks_like_html(body);
+        let robots = Robots::from_answer(status, if is_page { b"" } else { body });
+        let text = (found && !is_page).then(|| {
+            charset::decode(
+                body,
+                Some("text/plain; charset=utf-8"),
+                charset::Limits::default(),
+            )
+            .text
+            .into_owned()
+        });
+        Self {
+            text,
+            status,
+            rules: robots.rules_for(PRODUCT_TOKEN),
+            robots,
+            error,
+        }
+    }
+
     /// Bytes that this takes in memory, its rules included.
     pub fn held_bytes(&self) -> usize {
         size_of::<Self>()
@@ -143,6 +173,22 @@ impl<T> Stored<T> {
     }
 }
 
+impl Stored<Arc<RobotsAnswer>> {
+    fn of(answer: RobotsAnswer) -> Self {
+        Self {
+            bytes: answer.held_bytes(),
+            failed: answer.robots.is_unreachable(),
+            value: Arc::new(answer),
+        }
+    }
+
+    /// Whether a response says the same.
+    fn is_of(&self, status: Option<u16>, body: &[u8], error: Option<&FetchError>) -> bool {
+        let text = self.value.text.as_ref().map(String::as_bytes);
+        error.is_none() && self.value.status == status && text == Some(body)
+    }
+}
+
 struct Life;
 
 impl<K, T> Expiry<K, Stored<T>> for Life {
@@ -184,6 +230,20 @@ impl SiteFiles {
         }
     }
 
+    /// Bytes held, by kind of file. What was displaced or has expired is freed before: otherwise it
+    /// would be held until the next use.
+    #[crate::boxed]
+    pub async fn held_bytes(&self) -> [(&'static str, u64); 3] {
+        self.robots.run_pending_tasks().await;
+        self.robots_of_agents.run_pending_tasks().await;
+        self.texts.run_pending_tasks().await;
+        [
+            ("robots", self.robots.weighted_size()),
+            ("robots_of_agents", self.robots_of_agents.weighted_size()),
+            ("llms", self.texts.weighted_size()),
+        ]
+    }
+
     /// robots.txt of a URL's origin. If it cannot be fetched or its status is 429, everything
     /// is disallowed (RFC 9309), and it is requested again after a minute.
     #[crate::boxed]
@@ -191,7 +251,7 @@ impl SiteFiles {
         let origin = origin(url);
         let made = self
             .robots
-            .get_with(origin.clone(), fetch_robots(fetcher, origin, None));
+            .get_with(origin.clone(), fetch_robots(fetcher, origin, None, None));
         made.await.value
     }
 
@@ -201,10 +261,11 @@ impl SiteFiles {
     pub async fn robots_as(&self, fetcher: &Fetcher, url: &Url, agent: &str) -> Arc<RobotsAnswer> {
         let origin = origin(url);
         let key = (origin.clone(), Sha256::digest(agent).into());
-        let made = self
-            .robots_of_agents
-            .get_with(key, fetch_robots(fetcher, origin, Some(agent)));
-        made.await.value
+        let made = async {
+            let known = self.robots.get(&origin).await;
+            fetch_robots(fetcher, origin, Some(agent), known).await
+        };
+        self.robots_of_agents.get_with(key, made).await.value
     }
 
     /// llms.txt of a URL's origin.
@@ -244,10 +305,12 @@ fn request(origin: &str, path: &str, max_bytes: u64) -> Request {
     }
 }
 
+/// `known`: the answer to another agent, which is shared where this agent gets the same.
 async fn fetch_robots(
     fetcher: &Fetcher,
     origin: String,
     agent: Option<&str>,
+    known: Option<Stored<Arc<RobotsAnswer>>>,
 ) -> Stored<Arc<RobotsAnswer>> {
     // One byte more than the parser reads, so that it sees that the file was cut.
     let request = Request {
@@ -259,37 +322,24 @@ async fn fetch_robots(
     let (status, body, error) = match result {
         Ok(response) => (Some(response.status), response.body, None),
         // Too many redirects: treated as if there were no file (RFC 9309, 2.3.1.2).
-        Err(error) if error.kind == Kind::BadRedirect => {
-            (Some(404), Default::default(), Some(error))
-        }
-        Err(error) => (None, Default::default(), Some(error)),
+        Err(error) if error.kind == Kind::BadRedirect => (Some(404), Bytes::new(), Some(error)),
+        Err(error) => (None, Bytes::new(), Some(error)),
     };
-    let found = status.is_some_and(|status| (200..300).contains(&status));
-    // An HTML page sent for every path is not a robots.txt, whatever lines it contains.
-    let is_page = found && content::looks_like_html(&body);
-    let robots = Robots::from_answer(status, if is_page { b"" } else { &body });
-    let text = (found && !is_page).then(|| {
-        charset::decode(
-            &body,
-            Some("text/plain; charset=utf-8"),
-            charset::Limits::default(),
-        )
-        .text
-        .into_owned()
-    });
-    let failed = robots.is_unreachable();
-    let answer = RobotsAnswer {
-        text,
-        status,
-        rules: robots.rules_for(PRODUCT_TOKEN),
-        robots,
-        error,
-    };
-    Stored {
-        bytes: answer.held_bytes(),
-        value: Arc::new(answer),
-        failed,
+    let size = body.len();
+    if let Some(known) = known.filter(|known| known.is_of(status, &body, error.as_ref())) {
+        return known;
     }
+    let read = move || Stored::of(RobotsAnswer::read(status, &body, error));
+    if size <= INLINE_BYTES {
+        return read();
+    }
+    // The longest file takes milliseconds, and callers may ask for it as any number of agents.
+    let _turn = PARSES.acquire().await;
+    let read = tokio::task::spawn_blocking(read).await;
+    read.unwrap_or_else(|error| {
+        tracing::error!(%error, origin, "cannot parse a robots.txt");
+        Stored::of(RobotsAnswer::read(None, &Bytes::new(), None))
+    })
 }
 
 async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<TextFile> {

@@ -2,28 +2,89 @@
 
 use std::sync::LazyLock;
 
+use orbweaver_engine::lower_priority;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
 use crate::error::ScanError;
 
-/// Bounds the running pieces: each needs a core, and twice the number of cores keeps all of
+/// Largest input of work that reads each byte once or twice, such as JSON, which is done on the
+/// calling thread, in bytes: less than a millisecond.
+pub const INLINE_BYTES: usize = 64 << 10;
+/// Largest input of work that is done among the short pieces, in bytes.
+const SHORT_BYTES: usize = 512 << 10;
+
+/// Bounds the running short pieces: each needs a core, and twice the number of cores keeps all of
 /// them busy. Further pieces wait in order of arrival, without a thread.
-static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
-    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    Semaphore::new(2 * cores)
+static SHORT_TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(2 * cores()));
+/// The same for long pieces, which short ones do not wait for.
+static LONG_TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(cores()));
+/// Threads of low priority for long pieces. None if they cannot be started.
+static LONG: LazyLock<Option<Runtime>> = LazyLock::new(|| {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(cores())
+        .thread_name("long-work")
+        .on_thread_start(lower_priority)
+        .build();
+    runtime
+        .inspect_err(|error| tracing::warn!(%error, "long work gets no threads of its own"))
+        .ok()
 });
 
-/// Runs CPU-bound work on a blocking thread. If the caller is dropped before the work starts,
-/// the work never starts; once started, it runs to its end.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
+}
+
+/// Runs CPU-bound work of a few milliseconds on a blocking thread. If the caller is dropped before
+/// the work starts, the work never starts; once started, it runs to its end.
 ///
 /// # Errors
 /// When the work panics, or the process is stopping.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ScanError> {
+    on(&Handle::current(), &SHORT_TURNS, work).await
+}
+
+/// Runs CPU-bound work on an input of `bytes` bytes, as [`blocking`]; if it is long, on threads of
+/// low priority, so that it delays no short work.
+///
+/// # Errors
+/// As [`blocking`].
+pub async fn blocking_of<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ScanError> {
+    match LONG.as_ref().filter(|_| bytes > SHORT_BYTES) {
+        Some(threads) => on(threads.handle(), &LONG_TURNS, work).await,
+        None => blocking(work).await,
+    }
+}
+
+/// Runs work that reads `bytes` bytes once or twice: here if they are few, else as
+/// [`blocking_of`].
+///
+/// # Errors
+/// As [`blocking`].
+pub async fn sized<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ScanError> {
+    match bytes <= INLINE_BYTES {
+        true => Ok(work()),
+        false => blocking_of(bytes, work).await,
+    }
+}
+
+async fn on<T: Send + 'static>(
+    threads: &Handle,
+    turns: &'static Semaphore,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ScanError> {
     // Held by the work itself, because its thread stays busy if the caller is dropped.
-    let turn = TURNS.acquire().await;
-    let done = tokio::task::spawn_blocking(move || {
+    let turn = turns.acquire().await;
+    let done = threads.spawn_blocking(move || {
         let _turn = turn;
         work()
     });
@@ -53,15 +114,13 @@ mod tests {
         for done in futures::future::join_all(work).await {
             done.unwrap();
         }
-        let cores = std::thread::available_parallelism().unwrap().get();
-        assert!(most.load(Ordering::SeqCst) <= 2 * cores);
+        assert!(most.load(Ordering::SeqCst) <= 2 * cores());
     }
 
     #[tokio::test]
     async fn work_of_a_dropped_caller_is_never_started() {
-        let cores = std::thread::available_parallelism().unwrap().get();
-        let turns = u32::try_from(2 * cores).unwrap();
-        let all = TURNS.acquire_many(turns).await.unwrap();
+        let turns = u32::try_from(2 * cores()).unwrap();
+        let all = SHORT_TURNS.acquire_many(turns).await.unwrap();
         let begun = Arc::new(AtomicUsize::new(0));
         let seen = Arc::clone(&begun);
         let mut waiting = Box::pin(blocking(move || seen.fetch_add(1, Ordering::SeqCst)));
@@ -70,5 +129,16 @@ mod tests {
         drop(all);
         blocking(|| ()).await.unwrap();
         assert_eq!(begun.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn long_work_delays_no_short_work() {
+        let turns = u32::try_from(cores()).unwrap();
+        let all = LONG_TURNS.acquire_many(turns).await.unwrap();
+        let mut long = Box::pin(blocking_of(SHORT_BYTES + 1, || ()));
+        assert!(futures::poll!(long.as_mut()).is_pending());
+        blocking_of(SHORT_BYTES, || ()).await.unwrap();
+        drop(all);
+        long.await.unwrap();
     }
 }

@@ -1,10 +1,13 @@
 //! Converts a page to the requested format: raw, Markdown or plain text.
 
+use std::sync::Arc;
+
 use orbweaver_core::content::Kind;
 use orbweaver_core::markdown::plain_text;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::blocking::sized;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::pipeline::Pipeline;
@@ -72,7 +75,8 @@ impl Pipeline {
                         return Ok(text);
                     }
                 }
-                Ok(plain_text(&self.markdown(document, false).await?))
+                let markdown = self.markdown(document, false).await?;
+                sized(markdown.len(), move || plain_text(&markdown)).await
             }
         }
     }
@@ -93,7 +97,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// When the plugin fails, or its answer has the wrong shape.
-    pub async fn role<T: serde::de::DeserializeOwned>(
+    pub async fn role<T: serde::de::DeserializeOwned + Send + 'static>(
         &self,
         document: &mut Document,
         role: &str,
@@ -103,9 +107,12 @@ impl Pipeline {
             .extract(document, &[RoleRequest::new(role, options)])
             .await?;
         let failed = |why: &str| ScanError::Plugin(format!("the {role} extractor failed: {why}"));
-        match (outcome.role(role), outcome.errors.first()) {
+        let answer = outcome.answer(role).map(Arc::clone);
+        match (answer, outcome.errors.first()) {
             (Some(json), _) => {
-                serde_json::from_str(json.get()).map_err(|error| failed(&error.to_string()))
+                let parse = move || serde_json::from_str(json.get());
+                let parsed = sized(outcome.size(), parse).await?;
+                parsed.map_err(|error| failed(&error.to_string()))
             }
             (None, Some(error)) => Err(failed(&error.message)),
             (None, None) => Err(failed("it gave no answer")),

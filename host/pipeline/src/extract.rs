@@ -6,6 +6,7 @@ use orbweaver_core::content::Kind;
 use orbweaver_engine::{PluginError, RoleCall};
 use serde_json::value::RawValue;
 
+use crate::blocking::sized;
 use crate::conversion::DOCUMENT_ROLE;
 use crate::document::Document;
 use crate::error::ScanError;
@@ -60,8 +61,9 @@ impl Pipeline {
             })
             .collect();
         let answers = self.engine.extract(&page, calls).await;
+        let answers = all_checked(answers).await?;
         for ((request, plugin, key), answer) in missing.into_iter().zip(answers) {
-            match answer.and_then(checked) {
+            match answer {
                 Ok(json) => {
                     // The plugin may have been replaced while it ran. Its answer then belongs to
                     // the new plugin, but the key has the old one's digest.
@@ -103,7 +105,8 @@ impl Pipeline {
             options: request.options.clone(),
         };
         let answer = self.engine.extract(&page, vec![call]).await.pop();
-        match answer.map(|answer| answer.and_then(checked)) {
+        let answer = all_checked(answer.into_iter().collect()).await?.pop();
+        match answer {
             Some(Ok(json)) => outcome.answers.push((request.clone(), json)),
             Some(Err(error)) => outcome.errors.push(failure(&request.role, None, &error)),
             None => {}
@@ -120,6 +123,14 @@ fn failure(role: &str, plugin: Option<String>, error: &PluginError) -> RoleError
         code: error.kind().into(),
         message: error.to_string(),
     }
+}
+
+async fn all_checked(
+    answers: Vec<Result<String, PluginError>>,
+) -> Result<Vec<Result<Arc<RawValue>, PluginError>>, ScanError> {
+    let bytes = answers.iter().flatten().map(String::len).sum();
+    let check = |answer: Result<String, PluginError>| answer.and_then(checked);
+    sized(bytes, move || answers.into_iter().map(check).collect()).await
 }
 
 /// Checks that a plugin's answer is JSON, to be sent on unchanged.

@@ -39,6 +39,12 @@ impl ResultCache {
         self.0.get(key)
     }
 
+    /// Bytes held. What was displaced is freed before.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.0.run_pending_tasks();
+        self.0.weighted_size()
+    }
+
     pub(crate) fn insert(&self, key: Key, answer: Arc<RawValue>) {
         self.0.insert(key, answer);
     }

@@ -88,6 +88,12 @@ impl Answers {
         }
     }
 
+    /// Bytes held. What was displaced is freed before.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.kept.run_pending_tasks();
+        self.kept.weighted_size()
+    }
+
     /// Records a page of a URL. Ids ascend, so the higher one is newer.
     pub(crate) fn note_page(&self, key: PageKey, page: PageId) {
         self.youngest

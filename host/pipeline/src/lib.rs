@@ -38,7 +38,7 @@ mod stored;
 mod text_diff;
 
 pub use answer::{Besides, Picture, ScanResult, assemble};
-pub use blocking::blocking;
+pub use blocking::{INLINE_BYTES, blocking, blocking_of, sized};
 pub use charge::Bill;
 pub use context::{Scans, ScansParts};
 pub use conversion::{ConvertedDocument, DOCUMENT_ROLE, convert_document, readable_page};
@@ -53,7 +53,7 @@ pub use fetch_code::fetch_code;
 pub use pipeline::{Pipeline, PipelineSettings};
 pub use roles::{Outcome, RoleError, RoleRequest};
 pub use scan::scan;
-pub use site::Site;
+pub use site::{JUDGE_COST, Site};
 pub use spec::{Content, ScanSpec};
 pub use stored::{HookRecord, KeptContent, PageContent, Parts, StoredContent, StoredError};
 pub use text_diff::TextChange;

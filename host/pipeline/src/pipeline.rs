@@ -117,6 +117,23 @@ impl Pipeline {
         }
     }
 
+    /// Bytes held by each cache. What was displaced or has expired is freed before, which otherwise
+    /// only happens when a cache is used.
+    #[crate::boxed]
+    pub async fn cached_bytes(&self) -> Vec<(&'static str, u64)> {
+        let files = self.fetcher.site_files().held_bytes().await;
+        let own = [
+            ("answers", self.answers.held_bytes()),
+            ("extractor_results", self.results.held_bytes()),
+            (
+                "extractor_results_of_projects",
+                self.own_results.held_bytes(),
+            ),
+            ("robots_policies", self.policies.held_bytes().await),
+        ];
+        own.into_iter().chain(files).collect()
+    }
+
     /// Roles of the extractors that run for every page.
     pub fn extras(&self) -> &[String] {
         &self.extras

@@ -60,10 +60,15 @@ pub struct Outcome {
 impl Outcome {
     /// The answer of a built-in role, as the plugin wrote it.
     pub fn role(&self, role: &str) -> Option<&RawValue> {
+        self.answer(role).map(|answer| &**answer)
+    }
+
+    /// As [`role`](Self::role), to be shared.
+    pub(crate) fn answer(&self, role: &str) -> Option<&Arc<RawValue>> {
         self.answers
             .iter()
             .find(|(request, _)| !request.extension && request.role == role)
-            .map(|(_, answer)| &**answer)
+            .map(|(_, answer)| answer)
     }
 
     /// Answers to be put under `extensions`.

@@ -11,19 +11,23 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{CloudMode, Principal};
 use url::Url;
 
-use crate::answer::{Besides, assemble};
+use crate::answer::{Besides, Picture, assemble};
+use crate::blocking::sized;
 use crate::charge::{Bill, Charge, base_amount};
-use crate::cloud::{NO_MODEL, micros};
+use crate::cloud::{Answered, NO_MODEL, micros};
 use crate::context::Scans;
 use crate::conversion::DOCUMENT_ROLE;
+use crate::document::Document;
 use crate::error::ScanError;
 use crate::extract_fields::PromptSpec;
 use crate::kept_answers::{KeptAnswer, SHARED};
 use crate::picture;
 use crate::pipeline::Pipeline;
+use crate::roles::Outcome;
+use crate::site::Site;
 use crate::site_lookup::{Lookup, look_up};
 use crate::source::{self, PageRow, SourcedPage};
-use crate::spec::ScanSpec;
+use crate::spec::{Content, ScanSpec};
 
 /// Scans a page and returns the answer's JSON. It is stored and billed when this returns.
 ///
@@ -114,18 +118,18 @@ async fn run(
         }
         None => None,
     };
-    let json = assemble(
-        &document,
-        page_key.3,
-        &spec.content,
-        &outcome,
-        &site,
-        &Besides {
-            picture: picture.as_ref(),
-            screenshots: &screenshots,
-            prompted: prompted.as_ref(),
-        },
-    )?;
+    let parts = AnswerParts {
+        mode: page_key.3,
+        content: spec.content.clone(),
+        document,
+        outcome,
+        site,
+        picture,
+        screenshots,
+        prompted,
+    };
+    let write = move |parts: AnswerParts| parts.json().map(|json| (json, parts));
+    let (json, parts) = sized(parts.bytes(), move || write(parts)).await??;
     let page = match row {
         PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
         PageRow::Stored(page) => {
@@ -135,22 +139,16 @@ async fn run(
     };
     if let Some(page) = page {
         pipeline.answers.note_page(page_key.clone(), page);
-        // Not cached if a plugin failed, because it may succeed next time.
-        if outcome.errors.is_empty()
-            && picture.is_none()
-            && screenshots.is_empty()
-            && prompted
-                .as_ref()
-                .is_none_or(|answered| answered.result.is_ok())
-            && let Ok(final_url) = Url::parse(&document.final_url)
+        if parts.is_repeatable()
+            && let Ok(final_url) = Url::parse(&parts.document.final_url)
         {
             let kept = KeptAnswer {
                 json: json.clone(),
                 page_key,
                 page,
-                fetched_at: document.fetched_at,
+                fetched_at: parts.document.fetched_at,
                 final_url,
-                site,
+                site: parts.site,
                 plugins,
                 at: Instant::now(),
             };
@@ -158,6 +156,57 @@ async fn run(
         }
     }
     Ok(json)
+}
+
+/// What an answer is made of.
+struct AnswerParts {
+    document: Document,
+    mode: CloudMode,
+    content: Content,
+    outcome: Outcome,
+    site: Site,
+    picture: Option<Picture>,
+    screenshots: Vec<Bytes>,
+    prompted: Option<Answered>,
+}
+
+impl AnswerParts {
+    /// Bytes of the answer, roughly.
+    fn bytes(&self) -> usize {
+        let picture = self
+            .picture
+            .as_ref()
+            .and_then(|picture| picture.as_ref().ok());
+        let screenshots = self.screenshots.iter().map(Bytes::len).sum::<usize>();
+        self.outcome.size() + picture.map_or(0, String::len) + screenshots
+    }
+
+    fn json(&self) -> Result<Bytes, ScanError> {
+        let besides = Besides {
+            picture: self.picture.as_ref(),
+            screenshots: &self.screenshots,
+            prompted: self.prompted.as_ref(),
+        };
+        let (outcome, site) = (&self.outcome, &self.site);
+        assemble(
+            &self.document,
+            self.mode,
+            &self.content,
+            outcome,
+            site,
+            &besides,
+        )
+    }
+
+    /// Whether the same request would get the same answer: not if a plugin failed, because it may
+    /// succeed next time, nor with screenshots, which are always taken anew.
+    fn is_repeatable(&self) -> bool {
+        let prompted = self.prompted.as_ref();
+        self.outcome.errors.is_empty()
+            && self.picture.is_none()
+            && self.screenshots.is_empty()
+            && prompted.is_none_or(|answered| answered.result.is_ok())
+    }
 }
 
 /// The cached answer and where its page came from, if it is still valid and its page is no

@@ -6,8 +6,10 @@ use orbweaver_core::robots::{ai_crawlers, ai_policy};
 use orbweaver_fetch::{RobotsAnswer, TextFile};
 use serde_json::value::RawValue;
 
-use crate::blocking::blocking;
+use crate::blocking::blocking_of;
 
+/// Judging a byte of a robots.txt for every known crawler takes as long as so many bytes of a page.
+pub const JUDGE_COST: usize = 32;
 /// Memory for policies, and for the robots.txt that each entry keeps alive, in bytes.
 const MAX_CACHED_BYTES: u64 = 32 << 20;
 /// Estimated memory of an entry besides its texts, in bytes.
@@ -61,6 +63,12 @@ impl Default for Policies {
 }
 
 impl Policies {
+    /// Bytes held. What was displaced or has expired is freed before.
+    pub(crate) async fn held_bytes(&self) -> u64 {
+        self.0.run_pending_tasks().await;
+        self.0.weighted_size()
+    }
+
     /// The policy as JSON; none where robots.txt could not be asked for.
     pub(crate) async fn policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
         robots.status?;
@@ -69,7 +77,8 @@ impl Policies {
         // Many wildcards against every known crawler: a second of work at worst.
         let judged = self.0.try_get_with(address, {
             let robots = Arc::clone(robots);
-            blocking(move || {
+            let text = robots.text.as_ref().map_or(0, String::len);
+            blocking_of(text.saturating_mul(JUDGE_COST), move || {
                 let policy = ai_policy(&robots.robots, ai_crawlers().iter().map(String::as_str));
                 let json = serde_json::value::to_raw_value(&policy)
                     .unwrap_or_else(|_| RawValue::NULL.to_owned());

@@ -10,7 +10,7 @@ use orbweaver_core::user_agent;
 use orbweaver_store::{CacheQuery, CloudMode, NewPage, Principal};
 use orbweaver_urls::KeyRules;
 
-use crate::blocking::blocking;
+use crate::blocking::blocking_of;
 use crate::charge::Charge;
 use crate::cloud::backend::{
     Choice, Job, Loaded, NO_BROWSER, NO_UNBLOCKER, WaitPoint, project_proxy,
@@ -104,8 +104,9 @@ pub(super) async fn find(
     charge.cost_micros = loaded.cost_micros;
     let (picture, screenshots) = (loaded.picture, loaded.screenshots);
     let fetched_at = scans.clock.now();
-    let (mut document, body) =
-        blocking(move || Document::from_response(loaded.response, fetched_at)).await?;
+    let bytes = loaded.response.body.len();
+    let read = move || Document::from_response(loaded.response, fetched_at);
+    let (mut document, body) = blocking_of(bytes, read).await?;
     document.url.clone_from(&spec.url);
     let page = NewPage {
         project,

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::answer::{Article, to_json};
+use crate::blocking::sized;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::extract_fields::{Extracted, FieldError, split_stored};
@@ -204,7 +205,6 @@ impl Pipeline {
         options: &ExtractorOptions,
     ) -> Result<Bytes, StoredError> {
         let (extensions, fields) = split_stored(record.extensions.take().as_deref());
-        let extracted = fields.as_deref().and_then(Extracted::read);
         let records = match record.run {
             Some(_) => records(store, project, record.page.id).await?,
             None => Vec::new(),
@@ -216,42 +216,47 @@ impl Pipeline {
         let content = self
             .stored_content(store, project, record, parts, options)
             .await?;
-        let has_body = content.kept.is_none();
-        let mut errors = content.errors.clone();
-        let article = match parts.article {
-            true => Article::read(&content.outcome, &mut errors),
-            false => None,
+        let size = content.size();
+        let write = move || {
+            let extracted = fields.as_deref().and_then(Extracted::read);
+            let has_body = content.kept.is_none();
+            let mut errors = content.errors.clone();
+            let article = match parts.article {
+                true => Article::read(&content.outcome, &mut errors),
+                false => None,
+            };
+            let answer = PageContent {
+                id,
+                url: &url,
+                status,
+                bytes,
+                fetched_at,
+                html: parts.html.then(|| content.html()),
+                markdown: parts.markdown.then(|| content.role("markdown")),
+                article_text: parts
+                    .article
+                    .then(|| article.as_ref().map(|article| article.text)),
+                article_html: parts
+                    .article
+                    .then(|| article.as_ref().map(|article| article.html)),
+                page_type: article.as_ref().and_then(|article| article.page_type),
+                metadata: content.role("metadata"),
+                signals: parts.signals.then(|| content.role("signals")),
+                content_hash: content_hash
+                    .as_deref()
+                    .filter(|_| parts.content_hash && has_body),
+                extracted: fields
+                    .is_some()
+                    .then(|| extracted.as_ref().map(|fields| fields.data)),
+                extract_errors: extracted.as_ref().map(|fields| fields.errors.clone()),
+                extensions: extensions.as_deref(),
+                records,
+                errors,
+                notice: content.notice.clone(),
+            };
+            to_json(&answer, size + 4_096)
         };
-        let answer = PageContent {
-            id,
-            url: &url,
-            status,
-            bytes,
-            fetched_at,
-            html: parts.html.then(|| content.html()),
-            markdown: parts.markdown.then(|| content.role("markdown")),
-            article_text: parts
-                .article
-                .then(|| article.as_ref().map(|article| article.text)),
-            article_html: parts
-                .article
-                .then(|| article.as_ref().map(|article| article.html)),
-            page_type: article.as_ref().and_then(|article| article.page_type),
-            metadata: content.role("metadata"),
-            signals: parts.signals.then(|| content.role("signals")),
-            content_hash: content_hash
-                .as_deref()
-                .filter(|_| parts.content_hash && has_body),
-            extracted: fields
-                .is_some()
-                .then(|| extracted.as_ref().map(|fields| fields.data)),
-            extract_errors: extracted.as_ref().map(|fields| fields.errors.clone()),
-            extensions: extensions.as_deref(),
-            records,
-            errors,
-            notice: content.notice.clone(),
-        };
-        Ok(to_json(&answer, content.size() + 4_096)?)
+        Ok(sized(size, write).await??)
     }
 
     /// The requested content of a stored page; `content_hash` is a part of its row. `options` are

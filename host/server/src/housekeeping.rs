@@ -39,6 +39,9 @@ pub async fn run(service: Service) {
     loop {
         beats.tick().await;
         app.heartbeat.beat(app.clock.now());
+        for (cache, bytes) in app.pipeline.cached_bytes().await {
+            metrics::gauge!("orbweaver_cache_bytes", "cache" => cache).set(bytes as f64);
+        }
         if let Some(metrics) = &app.metrics {
             metrics.run_upkeep();
         }

@@ -1,12 +1,14 @@
 //! HTTP with a key of one's own, to a server that may be gone for a while.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 /// Where the server listens at the moment; none while it is down.
 #[derive(Debug, Default)]
@@ -28,6 +30,30 @@ impl Whereabouts {
     }
 }
 
+/// A connection from the client's own address, as clients elsewhere have one each: the limits of
+/// an address then hold for each of them.
+///
+/// # Errors
+/// The server does not accept it in time.
+pub(super) fn connect(to: SocketAddr, key: &str, timeout: Duration) -> Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
+    socket.bind(&SocketAddr::from((address_of(key), 0)).into())?;
+    socket.connect_timeout(&to.into(), timeout)?;
+    Ok(socket.into())
+}
+
+/// One of the addresses of the loopback network, derived from the key.
+fn address_of(key: &str) -> Ipv4Addr {
+    if key.is_empty() {
+        return Ipv4Addr::LOCALHOST;
+    }
+    let mut hash = DefaultHasher::new();
+    key.hash(&mut hash);
+    let [_, a, b, c, ..] = hash.finish().to_be_bytes();
+    // Neither the network's first address nor its last one.
+    Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254))
+}
+
 /// An answer.
 pub(super) struct Answer {
     pub status: u16,
@@ -47,6 +73,8 @@ pub(super) struct Ask<'a> {
     pub method: &'a str,
     pub path: &'a str,
     pub key: &'a str,
+    /// The key of the client whose address it comes from, if not the one that is sent.
+    pub from: Option<&'a str>,
     pub idempotency: Option<&'a str>,
     pub body: &'a str,
     pub timeout: Duration,
@@ -62,6 +90,7 @@ impl<'a> Ask<'a> {
             method: "GET",
             path,
             key,
+            from: None,
             idempotency: None,
             body: "",
             timeout: Duration::from_secs(60),
@@ -84,7 +113,11 @@ impl<'a> Ask<'a> {
     /// No whole answer in time.
     pub fn send(&self, address: SocketAddr) -> Result<Answer> {
         let begun = Instant::now();
-        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
+        let mut stream = connect(
+            address,
+            self.from.unwrap_or(self.key),
+            Duration::from_secs(10),
+        )?;
         stream.set_read_timeout(Some(self.timeout))?;
         stream.set_write_timeout(Some(self.timeout))?;
         let mut head = format!(

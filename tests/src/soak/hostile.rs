@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::client::{Ask, Whereabouts};
+use super::client::{Ask, Whereabouts, connect};
 use super::load::Dice;
 
 /// What a hostile client does again and again: the rows of the list in docs/security.md.
@@ -98,10 +98,7 @@ fn once(
     };
     match what {
         0 => {
-            held.push(TcpStream::connect_timeout(
-                &address,
-                Duration::from_secs(5),
-            )?);
+            held.push(connect(address, key, Duration::from_secs(5))?);
             if held.len() > 400 {
                 held.drain(..200);
             }
@@ -109,7 +106,7 @@ fn once(
             Ok(())
         }
         1 => {
-            let mut slow = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+            let mut slow = connect(address, key, Duration::from_secs(5))?;
             let head = "POST /v1/scan HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n";
             slow.write_all(head.as_bytes())?;
             if dice.below(2) == 0 {
@@ -123,7 +120,7 @@ fn once(
             Ok(())
         }
         2 => {
-            let mut left = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+            let mut left = connect(address, key, Duration::from_secs(5))?;
             let body = json!({"url": format!("{site}/page"), "max_age_seconds": 0}).to_string();
             write!(
                 left,
@@ -170,7 +167,11 @@ fn once(
         }
         8 => {
             let guess = format!("orb_{:032}", dice.below(1 << 31));
-            Ask::get("/v1/usage", &guess).send(address).map(drop)
+            let ask = Ask {
+                from: Some(key),
+                ..Ask::get("/v1/usage", &guess)
+            };
+            ask.send(address).map(drop)
         }
         9 => {
             let path = format!("/{}", "a".repeat(60_000));

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 
 use super::client::{Ask, Whereabouts};
+use crate::program::Program;
 
 /// How long some requests took.
 #[derive(Clone, Debug, Default)]
@@ -79,14 +80,24 @@ pub struct Held {
     pub peak_mib: f64,
     /// Open files.
     pub files: usize,
+    /// Memory of its caches, as its metrics tell it, in MiB. Settings bound it.
+    pub cached_mib: f64,
 }
 
 impl Held {
-    /// By a process at present.
+    /// By a server at present.
     ///
     /// # Errors
-    /// It does not run.
-    pub fn by(pid: u32) -> Result<Self> {
+    /// It does not run, or tells no metrics.
+    pub fn by(server: &Program) -> Result<Self> {
+        let pid = server.pid();
+        let metrics = Ask::get("/metrics", "").send(server.address())?;
+        let text = String::from_utf8_lossy(&metrics.body).into_owned();
+        let caches = text
+            .lines()
+            .filter(|line| line.starts_with("orbweaver_cache_bytes{"))
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        let cached = caches.sum::<f64>();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let mib = |name: &str| -> Result<f64> {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -99,6 +110,7 @@ impl Held {
             resident_mib: mib("VmRSS:")?,
             peak_mib: mib("VmHWM:")?,
             files: std::fs::read_dir(format!("/proc/{pid}/fd"))?.count(),
+            cached_mib: cached / f64::from(1 << 20),
         })
     }
 }

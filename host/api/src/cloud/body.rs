@@ -12,7 +12,7 @@ use crate::idempotency::UsageToken;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Pipeline, ScanError, blocking};
+use orbweaver_pipeline::{Document, Pipeline, ScanError, blocking_of};
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -138,7 +138,9 @@ impl Work {
     /// When the process is stopping.
     pub async fn document(&self, loaded: Loaded) -> Result<Document, ApiError> {
         let at = self.app.clock.now();
-        let (document, _) = blocking(move || Document::from_response(loaded.response, at)).await?;
+        let bytes = loaded.response.body.len();
+        let read = move || Document::from_response(loaded.response, at);
+        let (document, _) = blocking_of(bytes, read).await?;
         Ok(document)
     }
 }

@@ -1,12 +1,12 @@
 //! POST /v1/cloud/crawl.
 
-use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use orbweaver_core::json_number::whole;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::{Work, within};
+use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -101,17 +101,19 @@ pub(super) async fn crawl(
     .await)
 }
 
-async fn run(work: Work, crawl: Crawl) -> Result<Json<CloudCrawlResult>, ApiError> {
+async fn run(work: Work, crawl: Crawl) -> Result<Response, ApiError> {
     let token = work.token.clone();
     let pages = crawl
         .run(&work.app.scans, &work.principal, |index| token.part(index))
         .await?;
     let cost_micros: u64 = pages.iter().map(|page| page.cost_micros).sum();
-    Ok(Json(CloudCrawlResult {
+    let bytes = pages.iter().map(|page| page.content.len()).sum();
+    let answer = CloudCrawlResult {
         items: pages.into_iter().map(CloudCrawlItem::from).collect(),
         cost_usd: usd(cost_micros),
         elapsed_ms: work.elapsed_ms(),
-    }))
+    };
+    large_json(bytes, answer).await
 }
 
 impl From<Crawled> for CloudCrawlItem {

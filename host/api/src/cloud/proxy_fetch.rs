@@ -1,12 +1,12 @@
 //! POST /v1/cloud/proxy-fetch.
 
-use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use orbweaver_fetch::ProxyPool;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::{Work, country};
+use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -94,18 +94,15 @@ pub(super) async fn proxy_fetch(
     .await)
 }
 
-async fn run(
-    work: Work,
-    job: Job,
-    country: Option<String>,
-) -> Result<Json<ProxyFetchResult>, ApiError> {
+async fn run(work: Work, job: Job, country: Option<String>) -> Result<Response, ApiError> {
     let pool = job.pool.unwrap_or(ProxyPool::Isp);
     let loaded = work.load(Choice::Proxy, job).await?;
     let (bytes_transferred, cost_micros) = (loaded.response.wire_bytes, loaded.cost_micros);
     let mut document = work.document(loaded).await?;
     let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, Format::Raw, false).await?;
-    Ok(Json(ProxyFetchResult {
+    let bytes = content.len();
+    let answer = ProxyFetchResult {
         url: document.final_url,
         status: document.status,
         content,
@@ -114,5 +111,6 @@ async fn run(
         cost_usd: usd(cost_micros),
         pool: pool.as_str(),
         country,
-    }))
+    };
+    large_json(bytes, answer).await
 }

@@ -1,12 +1,12 @@
 //! POST /v1/cloud/scrape.
 
-use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use orbweaver_fetch::ProxyPool;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::{Work, country};
+use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -151,9 +151,9 @@ pub(super) async fn scrape(
     .await)
 }
 
-async fn run(work: Work, checked: Checked) -> Result<Json<ScrapeResult>, ApiError> {
+async fn run(work: Work, checked: Checked) -> Result<Response, ApiError> {
     let loaded = work.load(checked.choice, checked.job).await?;
-    let (pool, bytes) = (loaded.pool, loaded.response.wire_bytes);
+    let (pool, wire_bytes) = (loaded.pool, loaded.response.wire_bytes);
     let (backend, cost_micros) = (loaded.backend, loaded.cost_micros);
     let (status, backend_reason) = (loaded.response.status, loaded.reason.clone());
     let mut document = work.document(loaded).await?;
@@ -161,7 +161,8 @@ async fn run(work: Work, checked: Checked) -> Result<Json<ScrapeResult>, ApiErro
     let content = pipeline
         .convert(&mut document, checked.format, false)
         .await?;
-    Ok(Json(ScrapeResult {
+    let bytes = content.len();
+    let answer = ScrapeResult {
         content,
         cost_usd: usd(cost_micros),
         elapsed_ms: work.elapsed_ms(),
@@ -169,6 +170,7 @@ async fn run(work: Work, checked: Checked) -> Result<Json<ScrapeResult>, ApiErro
         backend,
         backend_reason,
         pool: pool.map(|pool| pool.as_str()),
-        bytes_transferred: pool.map(|_| bytes),
-    }))
+        bytes_transferred: pool.map(|_| wire_bytes),
+    };
+    large_json(bytes, answer).await
 }

@@ -1,6 +1,5 @@
 //! POST /v1/cloud/search.
 
-use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use orbweaver_core::json_number::whole;
 use orbweaver_store::Amount;
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::{Work, within};
+use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -102,12 +102,7 @@ pub(super) async fn search(
     .await)
 }
 
-async fn run(
-    work: Work,
-    query: String,
-    limit: u64,
-    format: Format,
-) -> Result<Json<SearchResults>, ApiError> {
+async fn run(work: Work, query: String, limit: u64, format: Format) -> Result<Response, ApiError> {
     let (quota, project) = (&work.app.accounts.quota, work.principal.project);
     let mut reserved = quota
         .reserve_up_to(project, Amount::cloud(limit))
@@ -121,11 +116,13 @@ async fn run(
         let usage = reserved.usage(work.token.whole(), work.call, amount, cost_micros);
         work.app.store.bill(usage).await?;
     }
-    Ok(Json(SearchResults {
+    let bytes = found.iter().map(|one| one.content.len()).sum();
+    let answer = SearchResults {
         results: found.into_iter().map(SearchItem::from).collect(),
         cost_usd: usd(cost_micros),
         elapsed_ms: work.elapsed_ms(),
-    }))
+    };
+    large_json(bytes, answer).await
 }
 
 impl From<SearchResult> for SearchItem {

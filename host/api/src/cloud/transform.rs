@@ -1,18 +1,18 @@
 //! POST /v1/cloud/transform.
 
-use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use orbweaver_store::Amount;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::{TextFormat, Work};
+use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, blocking};
+use orbweaver_pipeline::{Document, blocking_of};
 
 /// What links without a base of their own are resolved against.
 const BASE: &str = "https://transform.invalid/";
@@ -98,13 +98,15 @@ fn is_pdf(data: &str) -> bool {
     data.starts_with("%PDF-") || data.starts_with("JVBERi0")
 }
 
-async fn run(work: Work, request: TransformRequest) -> Result<Json<TransformResult>, ApiError> {
+async fn run(work: Work, request: TransformRequest) -> Result<Response, ApiError> {
     let mut reserved = work.reserve().await?;
     let format = Format::from(request.return_format.unwrap_or_default());
     let main = request.readability.unwrap_or(true);
     let now = work.app.clock.now();
     let body = request.data.into_bytes();
-    let mut document = blocking(move || Document::from_file(BASE, body, now)).await?;
+    let bytes = body.len();
+    let read = move || Document::from_file(BASE, body, now);
+    let mut document = blocking_of(bytes, read).await?;
     let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, format, main).await?;
     let usage = reserved.usage(work.token.whole(), work.call, Amount::cloud(1), 0);
@@ -117,12 +119,14 @@ async fn run(work: Work, request: TransformRequest) -> Result<Json<TransformResu
     let engine = role
         .and_then(|role| pipeline.engine.role(role))
         .map_or_else(|| "none".to_owned(), |plugin| plugin.name);
-    Ok(Json(TransformResult {
+    let bytes = content.len();
+    let answer = TransformResult {
         content,
         status: 200,
         return_format: format.as_str(),
         engine,
         elapsed_ms: work.elapsed_ms(),
         cost_usd: 0.0,
-    }))
+    };
+    large_json(bytes, answer).await
 }

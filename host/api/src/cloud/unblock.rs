@@ -1,11 +1,11 @@
 //! POST /v1/cloud/unblock.
 
-use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::{TextFormat, Work, country};
+use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -82,15 +82,17 @@ pub(super) async fn unblock(
     .await)
 }
 
-async fn run(work: Work, job: Job, format: Format) -> Result<Json<UnblockResult>, ApiError> {
+async fn run(work: Work, job: Job, format: Format) -> Result<Response, ApiError> {
     let loaded = work.load(Choice::Unblock, job).await?;
     let cost_usd = usd(loaded.cost_micros);
     let mut document = work.document(loaded).await?;
     let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, format, false).await?;
-    Ok(Json(UnblockResult {
+    let bytes = content.len();
+    let answer = UnblockResult {
         content,
         cost_usd,
         elapsed_ms: work.elapsed_ms(),
-    }))
+    };
+    large_json(bytes, answer).await
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Json;
+use axum::response::Response;
 use orbweaver_core::robots::{ContentSignal, ai_crawlers, ai_policy};
 use orbweaver_core::user_agent;
 use orbweaver_fetch::{RobotsAnswer, TextFile};
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::JsonAnswer;
+use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
 use crate::validate;
-use orbweaver_pipeline::{ScanError, blocking};
+use orbweaver_pipeline::{JUDGE_COST, ScanError, blocking_of};
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -78,7 +78,7 @@ impl From<ContentSignal> for Signal {
         CommonErrors,
     )
 )]
-pub(super) async fn robots_policy(ctx: Ctx, query: Query<Params>) -> JsonAnswer<RobotsPolicy> {
+pub(super) async fn robots_policy(ctx: Ctx, query: Query<Params>) -> Result<Response, ApiError> {
     let Params {
         url,
         user_agent: agent,
@@ -105,10 +105,12 @@ pub(super) async fn robots_policy(ctx: Ctx, query: Query<Params>) -> JsonAnswer<
         files.llms_txt(fetcher, &parsed)
     );
     let agent = agent.map(str::to_owned);
+    let texts = [robots.text.as_deref(), llms_txt.as_deref()];
+    let bytes = texts.into_iter().flatten().map(str::len).sum::<usize>();
     // Wildcards of a whole robots.txt against every known crawler: a second of work at worst.
-    blocking(move || answer(url, &robots, llms_txt, agent.as_deref()))
-        .await?
-        .map(Json)
+    let work = bytes.saturating_mul(JUDGE_COST);
+    let judge = move || answer(url, &robots, llms_txt, agent.as_deref());
+    large_json(bytes, blocking_of(work, judge).await??).await
 }
 
 fn answer(

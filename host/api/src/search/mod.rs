@@ -11,7 +11,7 @@ use crate::app::App;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, project_proxy};
 use orbweaver_pipeline::cloud::micros;
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, ScanError, blocking};
+use orbweaver_pipeline::{Document, ScanError, blocking_of};
 
 /// Results whose pages are fetched at once.
 const FETCHES: usize = 8;
@@ -126,7 +126,9 @@ async fn content(
         return Ok(String::new());
     }
     let at = app.clock.now();
-    let (mut document, _) = blocking(move || Document::from_response(loaded.response, at)).await?;
+    let bytes = loaded.response.body.len();
+    let read = move || Document::from_response(loaded.response, at);
+    let (mut document, _) = blocking_of(bytes, read).await?;
     let pipeline = app.pipeline.of_project(principal.project);
     pipeline.convert(&mut document, format, true).await
 }

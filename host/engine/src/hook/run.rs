@@ -17,6 +17,7 @@ use crate::inner::Inner;
 use crate::inputs::{Inputs, Plan};
 use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
+use crate::lane::Lane;
 use crate::manifest::HookPoint;
 use crate::meter::Meter;
 use crate::page::Page;
@@ -39,6 +40,15 @@ impl Step {
 
     fn owner(&self) -> Option<ProjectId> {
         self.plugin.owner()
+    }
+
+    /// Where it is called, on this page if on any.
+    fn lane(&self, page: Option<&Page>) -> Lane {
+        match (self.owner(), page) {
+            (Some(owner), _) => Lane::Own(owner),
+            (None, Some(page)) => Lane::of_page(page, &self.caller),
+            (None, None) => Lane::Short(project_of(&self.caller)),
+        }
     }
 }
 
@@ -147,13 +157,13 @@ impl Inner {
         while let Some(step) = steps.next() {
             let last = (step.hook.name.clone(), first_of(state.work.points));
             let next = if step.is_pooled() {
-                let owner = step.owner();
+                let (owner, lane) = (step.owner(), step.lane(Some(&state.work.page)));
                 let mut group = vec![step];
                 let same = |step: &Step| step.is_pooled() && step.owner() == owner;
                 while let Some(step) = steps.next_if(same) {
                     group.push(step);
                 }
-                self.pooled_steps(owner, group, state).await
+                self.pooled_steps(lane, group, state).await
             } else {
                 self.on_demand_step(step, state).await
             };
@@ -219,12 +229,12 @@ impl Inner {
 
     async fn pooled_steps(
         &self,
-        owner: Option<ProjectId>,
+        lane: Lane,
         steps: Vec<Step>,
         mut state: PageState,
     ) -> Result<PageState, PluginError> {
         let runtime = Arc::clone(&self.runtime);
-        self.in_pool(owner, move |running| {
+        self.in_pool(lane, move |running| {
             for step in &steps {
                 let meter = running.begin(&step.plugin);
                 let given = (&meter, &step.inputs);
@@ -262,7 +272,7 @@ impl Inner {
     ) -> Result<RequestChange, PluginError> {
         let runtime = Arc::clone(&self.runtime);
         let url = url.to_owned();
-        let owner = step.owner();
+        let (owner, lane) = (step.owner(), step.lane(None));
         let Step {
             hook,
             plugin,
@@ -275,7 +285,7 @@ impl Inner {
                 let called = (&*plugin, &caller);
                 request_on_this_thread(&runtime, called, &hook, &meter, &url, depth, attempts)
             };
-            return self.in_pool(owner, work).await?;
+            return self.in_pool(lane, work).await?;
         }
         let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
         let task = self.tasks_of(owner).spawn(async move {
@@ -290,14 +300,14 @@ impl Inner {
     /// Runs work on a worker thread; guests are interrupted if the future is dropped.
     async fn in_pool<T: Send + 'static>(
         &self,
-        owner: Option<ProjectId>,
+        lane: Lane,
         work: impl FnOnce(&Running) -> T + Send + 'static,
     ) -> Result<T, PluginError> {
-        let _slot = self.page_slot(owner).await.ok_or_else(lost)?;
+        let _slot = self.page_slot(lane).await.ok_or_else(lost)?;
         let running = Arc::new(Running::default());
         let guard = CancelOnDrop(Arc::clone(&running));
         let (done, result) = oneshot::channel();
-        self.pool_of(owner).spawn(move |_| {
+        self.pool_of(lane).spawn(lane.project(), move |_| {
             // Nobody waits any more if this fails.
             let _ = done.send(work(&running));
         });

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use orbweaver_core::ids::ProjectId;
-
 use super::Inner;
 use crate::error::PluginError;
 use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
 use crate::inputs::{Inputs, NO_OPTIONS, Outputs, Plan};
 use crate::journal::Caller;
+use crate::lane::Lane;
 use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::Code;
+use crate::pool::Workers;
 use crate::registry::Visible;
 use crate::task;
 
@@ -72,8 +72,10 @@ impl Inner {
         let (own, pooled): (Vec<_>, Vec<_>) = pooled.into_iter().partition(|group| {
             group.plugin.owner().is_some() || group.plugin.limits.cpu_ms > usual
         });
-        let own = self.extract_pooled(visible.project(), page, own);
-        let pooled = self.extract_pooled(None, page, pooled);
+        let lane = Lane::of_page(page, visible.caller());
+        let own_lane = visible.project().map_or(lane, Lane::Own);
+        let own = self.extract_pooled(own_lane, page, own);
+        let pooled = self.extract_pooled(lane, page, pooled);
         let on_demand = async {
             let tasks = on_demand
                 .into_iter()
@@ -138,19 +140,21 @@ impl Inner {
 
     async fn extract_pooled(
         &self,
-        owner: Option<ProjectId>,
+        lane: Lane,
         page: &Arc<Page>,
         groups: Vec<RoleGroup>,
     ) -> Vec<(usize, RoleResult)> {
         if groups.is_empty() {
             return Vec::new();
         }
-        let Some(_slot) = self.page_slot(owner).await else {
+        let Some(_slot) = self.page_slot(lane).await else {
             return Vec::new();
         };
-        let (job, results) = PageJob::new(Arc::clone(&self.runtime), Arc::clone(page), groups);
+        let runtime = Arc::clone(&self.runtime);
+        let (job, results) = PageJob::new(runtime, Arc::clone(page), groups, lane);
         let guard = CancelOnDrop(Arc::clone(&job));
-        self.pool_of(owner).spawn(move |workers| job.work(workers));
+        let work = move |workers: &Workers| job.work(workers);
+        self.pool_of(lane).spawn(lane.project(), work);
         let results = results.await.unwrap_or_default();
         drop(guard);
         results

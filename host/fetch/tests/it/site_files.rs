@@ -244,3 +244,27 @@ async fn robots_txt_of_callers_agents_do_not_displace_our_own() {
     let asked_again = origin.count("/robots.txt") - 201;
     assert!(asked_again > 100, "few of the others are: {asked_again}");
 }
+
+#[tokio::test]
+async fn agents_that_get_the_same_file_share_it() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/robots.txt", Reply::text("user-agent: *\ndisallow: /a\n"));
+    let fetcher = fetcher();
+    let url = Url::parse(&origin.url("/")).unwrap();
+    let files = fetcher.site_files();
+    let own = robots(&fetcher, &origin).await;
+    let same = files.robots_as(&fetcher, &url, "AgentA").await;
+    assert!(Arc::ptr_eq(&own, &same));
+    origin.set("/robots.txt", Reply::text("user-agent: *\ndisallow: /b\n"));
+    let other = files.robots_as(&fetcher, &url, "AgentB").await;
+    assert!(!Arc::ptr_eq(&own, &other));
+    assert_eq!(other.text.as_deref(), Some("user-agent: *\ndisallow: /b\n"));
+    // The status decides, too: a file that fails is no file.
+    let failure = Reply {
+        status: 503,
+        ..Reply::text("user-agent: *\ndisallow: /a\n")
+    };
+    origin.set("/robots.txt", failure);
+    let failed = files.robots_as(&fetcher, &url, "AgentC").await;
+    assert!(failed.robots.is_unreachable());
+}

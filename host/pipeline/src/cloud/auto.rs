@@ -7,7 +7,7 @@ use orbweaver_fetch::Response;
 use super::backend::{Backend as _, Choice, Job, Loaded, NO_BROWSER, NO_UNBLOCKER, WaitPoint};
 use super::client::Cloud;
 use super::detect::{Verdict, judge};
-use crate::blocking::blocking;
+use crate::blocking::blocking_of;
 use crate::error::{FailureKind, ScanError};
 
 /// A backend and the job to give it.
@@ -204,7 +204,7 @@ impl Loaded {
 #[crate::boxed]
 pub async fn verdict(response: &Response, rendered: bool) -> Result<Verdict, ScanError> {
     let response = response.clone();
-    blocking(move || verdict_of(&response, rendered)).await
+    blocking_of(response.body.len(), move || verdict_of(&response, rendered)).await
 }
 
 fn verdict_of(response: &Response, rendered: bool) -> Verdict {

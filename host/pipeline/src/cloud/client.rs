@@ -17,7 +17,7 @@ use super::local::Local;
 use super::pools::Pools;
 use super::sessions::Sessions;
 use super::vendor::Vendor;
-use crate::blocking::blocking;
+use crate::blocking::blocking_of;
 use crate::config::CloudConfig;
 use crate::document::Document;
 use crate::error::ScanError;
@@ -151,8 +151,9 @@ impl Cloud {
         };
         let loaded = self.load(principal.project, Choice::Local, &job).await?;
         let at = chrono::DateTime::UNIX_EPOCH;
-        let (mut document, _) =
-            blocking(move || Document::from_response(loaded.response, at)).await?;
+        let bytes = loaded.response.body.len();
+        let read = move || Document::from_response(loaded.response, at);
+        let (mut document, _) = blocking_of(bytes, read).await?;
         document.page().await
     }
 

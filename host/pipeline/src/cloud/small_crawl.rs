@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::backend::{Choice, Job, WaitPoint, project_proxy};
-use crate::blocking::blocking;
+use crate::blocking::{blocking, blocking_of};
 use crate::context::Scans;
 use crate::convert::Format;
 use crate::document::Document;
@@ -187,8 +187,9 @@ impl Site<'_> {
             .await?;
         let cost_micros = loaded.cost_micros;
         let at = self.scans.clock.now();
-        let (mut document, _) =
-            blocking(move || Document::from_response(loaded.response, at)).await?;
+        let bytes = loaded.response.body.len();
+        let read = move || Document::from_response(loaded.response, at);
+        let (mut document, _) = blocking_of(bytes, read).await?;
         let pipeline = self.scans.pipeline.of_project(self.project);
         let links = links(&pipeline, &mut document).await?;
         // An image or an archive counts as a page too, with empty content.
