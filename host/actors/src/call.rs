@@ -8,6 +8,7 @@ use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_engine::{CodedError, Engine, ErrorCode, Limit, PluginError, PluginInfo};
 use orbweaver_pipeline::cloud::usd;
+use orbweaver_pipeline::sized;
 use orbweaver_store::Principal;
 use serde::Serialize;
 use serde_json::Value;
@@ -233,13 +234,17 @@ pub async fn run_actor(
         .await;
     unfinished.ended();
     let (json, _) = settle(&host, done).await?;
-    let answer = ActorAnswer {
-        actor: name,
-        url: urls::subject(input),
-        elapsed_ms: millis(started),
-        data: &raw(json)?,
-    };
-    whole(&answer)
+    let (actor, url) = (name.to_owned(), urls::subject(input));
+    let elapsed_ms = millis(started);
+    written(json, move |data| {
+        whole(&ActorAnswer {
+            actor: &actor,
+            url,
+            elapsed_ms,
+            data,
+        })
+    })
+    .await
 }
 
 /// Runs the fetcher of a domain; billed when this returns.
@@ -269,12 +274,15 @@ pub async fn run_fetcher(
         .await;
     unfinished.ended();
     let (json, cost_micros) = settle(&host, done).await?;
-    let answer = FetcherAnswer {
-        data: &raw(json)?,
-        cost_usd: usd(cost_micros),
-        elapsed_ms: millis(started),
-    };
-    whole(&answer)
+    let (cost_usd, elapsed_ms) = (usd(cost_micros), millis(started));
+    written(json, move |data| {
+        whole(&FetcherAnswer {
+            data,
+            cost_usd,
+            elapsed_ms,
+        })
+    })
+    .await
 }
 
 /// Bills the call and maps the plugin's result. If the host refused a request for want of a
@@ -311,6 +319,17 @@ pub fn directory(engine: &Engine) -> Vec<PluginInfo> {
     plugins
         .filter(|plugin| plugin.kind == orbweaver_engine::Kind::Actor)
         .collect()
+}
+
+/// The answer that `write` makes of a plugin's JSON; of a long one on a thread for CPU-bound work.
+async fn written(
+    json: String,
+    write: impl FnOnce(&RawValue) -> Result<Bytes, CallError> + Send + 'static,
+) -> Result<Bytes, CallError> {
+    let bytes = json.len();
+    let work = move || raw(json).and_then(|data| write(&data));
+    let written = sized(bytes, work).await;
+    written.map_err(|error| CallError::Internal(error.to_string()))?
 }
 
 fn raw(json: String) -> Result<Box<RawValue>, CallError> {

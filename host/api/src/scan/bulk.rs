@@ -25,6 +25,7 @@ use orbweaver_pipeline::browsing::Browsing;
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
 use orbweaver_pipeline::{
     self as pipeline, Bill, Content, ExtractRequest, Pipeline, ScanError, ScanResult, ScanSpec,
+    sized,
 };
 
 const MAX_URLS: usize = 100;
@@ -169,6 +170,9 @@ pub(super) async fn scan_bulk(
     .await)
 }
 
+/// A page's place in the request, its URL, and its answer.
+type Scanned = (usize, String, Result<Bytes, ScanError>);
+
 async fn run(
     app: App,
     principal: Arc<Principal>,
@@ -183,7 +187,7 @@ async fn run(
     let tokens: Vec<String> = (0..urls.len()).map(|index| token.part(index)).collect();
     let project = principal.project;
     let shares = app.accounts.quota.reserve_each(project, &tokens).await?;
-    let mut results: Vec<(usize, String, Result<Bytes, ScanError>)> =
+    let mut results: Vec<Scanned> =
         futures::stream::iter(urls.into_iter().zip(tokens).zip(shares).enumerate())
             .map(|(index, ((url, token), share))| {
                 let (app, principal) = (app.clone(), Arc::clone(&principal));
@@ -213,6 +217,12 @@ async fn run(
     results.sort_unstable_by_key(|(index, ..)| *index);
     let size = |result: &Result<Bytes, ScanError>| result.as_ref().map_or(256, Bytes::len);
     let size: usize = results.iter().map(|(.., result)| size(result) + 64).sum();
+    let written = sized(size, move || written(&results, size)).await?;
+    written.map_err(|error| ApiError::internal(&error))
+}
+
+/// The answer, of about `size` bytes.
+fn written(results: &[Scanned], size: usize) -> Result<Bytes, serde_json::Error> {
     let items = results.iter().map(|(index, url, result)| match result {
         Ok(json) => Ok(BulkItem {
             url,
@@ -229,9 +239,7 @@ async fn run(
     });
     let items: Result<Vec<BulkItem<'_>>, serde_json::Error> = items.collect();
     let mut answer = Vec::with_capacity(size);
-    items
-        .and_then(|items| serde_json::to_writer(&mut answer, &BulkResult { items }))
-        .map_err(|error| ApiError::internal(&error))?;
+    serde_json::to_writer(&mut answer, &BulkResult { items: items? })?;
     Ok(answer.into())
 }
 
