@@ -13,6 +13,10 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 use crate::config::{LogConfig, LogFormat};
 use crate::traces::Traces;
 
+/// Whether the logger says on standard error that it could not write there. It does so with a macro
+/// that panics if that fails, too, as on a full disk; a request would then end with its log line.
+const TELLS_OF_LOST_LINES: bool = false;
+
 /// Starts logging to standard error. Standard output is for answers and listings.
 ///
 /// # Errors
@@ -23,6 +27,7 @@ pub fn start_logs(config: &LogConfig) -> anyhow::Result<()> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .log_internal_errors(TELLS_OF_LOST_LINES)
         .with_ansi(std::io::stderr().is_terminal());
     let started = match config.format {
         LogFormat::Pretty => builder.try_init(),
@@ -41,6 +46,7 @@ pub fn start_logs_and_traces(config: &LogConfig, traces: &Traces) -> anyhow::Res
         .with_context(|| format!("log.filter: `{}` is not a valid filter", config.filter))?;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        .log_internal_errors(TELLS_OF_LOST_LINES)
         .with_ansi(std::io::stderr().is_terminal());
     let lines = match config.format {
         LogFormat::Pretty => lines.with_filter(filter).boxed(),
