@@ -103,6 +103,14 @@ async fn a_crawl_continues_once_a_full_disk_has_space_again() {
     waited.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
+/// The log's disk is often the database's.
+#[tokio::test]
+async fn a_log_that_cannot_grow_ends_no_work() {
+    let drill = || drill::full_log(&launch(), &site(300));
+    let waited = tokio::task::spawn_blocking(drill).await.unwrap();
+    waited.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
 #[tokio::test]
 async fn sigterm_hands_a_crawl_to_another_process() {
     let drill = || drill::hand_back(&launch(), Database::Postgres, &slow_site());

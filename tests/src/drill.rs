@@ -359,6 +359,43 @@ pub fn upgrade(
     Ok(made.into_inner())
 }
 
+/// The disk is full of log lines in the middle of a crawl: the log can't grow, nor can the database.
+/// Later both can again.
+///
+/// # Errors
+/// As [`kill`].
+pub fn full_log(launch: &Launch, spec: &SiteSpec) -> Result<()> {
+    let site = LargeSite::start(spec)?;
+    let expected = crawl::expected_rows(&site);
+    let data = tempfile::tempdir()?;
+    // Longer than the limit will be, so that no line at all can be written.
+    let limit = 1 << 20;
+    std::fs::write(data.path().join("log.txt"), vec![b'\n'; 2 * limit as usize])?;
+    let program = Program::start(launch, data.path(), None)?;
+    let run = crawl::submit(&program, &crawl::whole_site(&site))?;
+    crawl::asked(&site, expected.len() as u64 / 10)?;
+    program.limit_files(Some(limit))?;
+    let begun = Instant::now();
+    let scan = json!({"url": site.url("/"), "max_age_seconds": 0}).to_string();
+    let (mut failed, mut scanned) = (0, 0);
+    while failed < 10 {
+        // An answer, if one that tells of a failure: no connection breaks off.
+        let (status, _) = program.ask("POST", "/v1/scan", &scan)?;
+        failed += u32::from(status >= 500);
+        scanned += u64::from(status == 200);
+        if begun.elapsed() > crawl::PATIENCE {
+            bail!("the database could be written all the time");
+        }
+    }
+    program.limit_files(None)?;
+    let run = crawl::finished(&program, run, Duration::from_millis(20))?;
+    let (status, _) = program.ask("POST", "/v1/scan", &scan)?;
+    if status != 200 {
+        bail!("a scan is answered {status} when there is room again");
+    }
+    check_with(&program, &site, &expected, &run, scanned + 1)
+}
+
 /// The database can't grow in the middle of a crawl, and later it can again.
 ///
 /// # Errors
@@ -429,6 +466,17 @@ fn check(
     expected: &BTreeMap<String, u16>,
     run: &serde_json::Value,
 ) -> Result<()> {
+    check_with(program, site, expected, run, 0)
+}
+
+/// As [`check`], where the project also made so many scans.
+fn check_with(
+    program: &Program,
+    site: &LargeSite,
+    expected: &BTreeMap<String, u16>,
+    run: &serde_json::Value,
+    scans: u64,
+) -> Result<()> {
     if run["status"] != "done" {
         bail!("the run did not end well: {run}");
     }
@@ -450,8 +498,9 @@ fn check(
         );
     }
     let billed = crawl::billed(program)?;
-    if billed != expected.len() as u64 || run["page_count"] != expected.len() {
-        bail!("{} pages, {billed} billed: {run}", expected.len());
+    if billed != expected.len() as u64 + scans || run["page_count"] != expected.len() {
+        let pages = expected.len();
+        bail!("{pages} pages and {scans} scans, {billed} billed: {run}");
     }
     Ok(())
 }

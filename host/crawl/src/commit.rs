@@ -1,16 +1,18 @@
 //! The task that writes the results of all runs of the process.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use orbweaver_core::ids::RunId;
 use orbweaver_store::crawl::{
     BatchParts, Committed, CrawledPage, FailedUrl, FrontierChange, NewFrontier, NewNote, NewReport,
     PartLease, RunBatch,
 };
-use orbweaver_store::{NewUsage, Store};
+use orbweaver_store::{NewUsage, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
@@ -189,7 +191,7 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
         .into_values()
         .map(|work| (work.batch, (work.handle, work.items, work.rooms)))
         .unzip();
-    match store.commit_crawl(&batches).await {
+    match commit(store, &batches).await {
         Ok(committed) => {
             for (committed, (handle, items, _rooms)) in committed.into_iter().zip(rest) {
                 settle(&handle, committed, items);
@@ -202,6 +204,13 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
             }
         }
     }
+}
+
+/// Commits all of it or nothing. A panic counts as an error: it costs its run, and not those that
+/// are written with it or later.
+async fn commit(store: &Store, batches: &[RunBatch]) -> Result<Vec<Committed>, StoreError> {
+    let done = AssertUnwindSafe(store.commit_crawl(batches)).catch_unwind();
+    done.await.unwrap_or(Err(StoreError::Fault))
 }
 
 /// Adds a page's usage to that of earlier pages: one event per transaction, under the token
@@ -225,7 +234,7 @@ fn add(events: &mut Vec<NewUsage>, usage: NewUsage) {
 async fn persist(store: &Store, batch: &RunBatch, handle: &RunHandle, items: u64) {
     let mut tries = 0;
     loop {
-        match store.commit_crawl(std::slice::from_ref(batch)).await {
+        match commit(store, std::slice::from_ref(batch)).await {
             Ok(committed) => {
                 let committed = committed.first().copied().unwrap_or(Committed::Fenced);
                 return settle(handle, committed, items);

@@ -13,6 +13,7 @@ pub mod listen;
 pub mod probe;
 pub mod serve;
 pub mod service;
+mod supervise;
 pub mod telemetry;
 pub mod traces;
 mod user_dirs;

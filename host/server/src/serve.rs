@@ -19,6 +19,7 @@ use crate::housekeeping;
 use crate::listen::{Server, Settings, tls};
 use crate::probe;
 use crate::service::Service;
+use crate::supervise::supervised;
 
 /// A running service.
 #[derive(Debug)]
@@ -80,23 +81,39 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
     }
     let mut background = JoinSet::new();
     background.spawn(probe::run());
-    background.spawn(housekeeping::run(service.clone()));
-    background.spawn(cleanup::run(app.crawls.clone()));
+    let whole = service.clone();
+    background.spawn(supervised("housekeeping", move || {
+        housekeeping::run(whole.clone())
+    }));
+    let crawls = app.crawls.clone();
+    background.spawn(supervised("cleanup of runs", move || {
+        cleanup::run(crawls.clone())
+    }));
     if roles.contains(&Role::Worker) {
-        background.spawn(search_index::run(
-            app.store.clone(),
-            app.pipeline.engine.clone(),
-            app.clock.clone(),
-        ));
-        background.spawn(jobs::clean_up(app.actors.clone()));
+        let (store, engine) = (app.store.clone(), app.pipeline.engine.clone());
+        let clock = app.clock.clone();
+        background.spawn(supervised("search index", move || {
+            search_index::run(store.clone(), engine.clone(), clock.clone())
+        }));
+        let actors = app.actors.clone();
+        background.spawn(supervised("cleanup of actors' runs", move || {
+            jobs::clean_up(actors.clone())
+        }));
     }
-    background.spawn(mail::run(app.accounts.clone()));
-    background.spawn(plugins::watch(app.actors.clone()));
+    let accounts = app.accounts.clone();
+    background.spawn(supervised("mail", move || mail::run(accounts.clone())));
+    let actors = app.actors.clone();
+    background.spawn(supervised("plugins", move || {
+        plugins::watch(actors.clone())
+    }));
     if let Some(blocklist) = service.take_blocklist() {
         background.spawn(blocklist.run());
     }
     if roles.contains(&Role::Scheduler) {
-        background.spawn(scheduler::run(app.crawls.clone()));
+        let crawls = app.crawls.clone();
+        background.spawn(supervised("scheduler", move || {
+            scheduler::run(crawls.clone())
+        }));
     }
     let mut workers = JoinSet::new();
     if roles.contains(&Role::Worker) {
@@ -130,15 +147,17 @@ async fn work(crawls: Crawls, actors: Actors, accounts: Accounts) {
         return;
     };
     let mut tasks = JoinSet::new();
-    tasks.spawn(crawl::work(crawls.clone()));
-    tasks.spawn(webhooks::work(crawls.clone()));
-    tasks.spawn(export::bucket_work(crawls, accounts));
-    tasks.spawn(jobs::work(actors));
-    while let Some(ended) = tasks.join_next().await {
-        if let Err(error) = ended {
-            tracing::error!(%error, "a worker failed");
-        }
-    }
+    let of_crawls = crawls.clone();
+    tasks.spawn(supervised("crawls", move || crawl::work(of_crawls.clone())));
+    let of_webhooks = crawls.clone();
+    tasks.spawn(supervised("webhooks", move || {
+        webhooks::work(of_webhooks.clone())
+    }));
+    tasks.spawn(supervised("exports", move || {
+        export::bucket_work(crawls.clone(), accounts.clone())
+    }));
+    tasks.spawn(supervised("actors", move || jobs::work(actors.clone())));
+    tasks.join_all().await;
 }
 
 impl Running {

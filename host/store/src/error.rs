@@ -20,6 +20,9 @@ pub enum StoreError {
     /// The blob store failed, or lacks a body.
     #[error(transparent)]
     Blobs(#[from] BlobError),
+    /// A fault of ours: the code of a statement panicked.
+    #[error("a fault of the service")]
+    Fault,
     /// The database failed.
     #[error("database: {0}")]
     Database(#[from] sqlx::Error),

@@ -7,10 +7,12 @@
 //! bad row costs its own request only.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use chrono::{DateTime, Utc};
+use futures::FutureExt as _;
 use orbweaver_core::ids::{KeyId, PageId, ProjectId, ReservationId};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -214,7 +216,11 @@ async fn run(target: Target, mut queue: mpsc::Receiver<Queued>, releases: Arc<At
                 Job::Stop => stop = true,
             }
         }
-        batch.write(&target).await;
+        // A fault costs the jobs of its batch, whose senders learn of it, and not all that follow.
+        let written = AssertUnwindSafe(batch.write(&target)).catch_unwind().await;
+        if written.is_err() {
+            tracing::error!("a batch of writes panicked");
+        }
         releases.fetch_sub(released, Ordering::AcqRel);
         drop(rooms);
         for done in barriers {
