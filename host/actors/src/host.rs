@@ -30,7 +30,9 @@ use crate::state::ProjectValues;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
-use orbweaver_pipeline::{Document, FailureKind, ScanError, blocking, fetch_code, readable_page};
+use orbweaver_pipeline::{
+    Document, FailureKind, ScanError, blocking_of, fetch_code, readable_page,
+};
 
 /// Number of refusals recorded for one call; the first ones explain its failure.
 const MOST_REFUSALS: usize = 64;
@@ -281,6 +283,7 @@ impl HttpHost for CallHost {
         };
         self.ledger.settle(ticket, ended);
         let response = fetched.map_err(|error| secrets.masked_error(error))?;
+        let bytes = response.body.len();
         let page = move || {
             let response = match secrets.is_empty() {
                 true => response,
@@ -288,7 +291,9 @@ impl HttpHost for CallHost {
             };
             Document::page_without_storing(response, ended.cost_usd)
         };
-        blocking(page).await.map_err(|error| internal(&error))
+        blocking_of(bytes, page)
+            .await
+            .map_err(|error| internal(&error))
     }
 }
 

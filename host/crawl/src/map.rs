@@ -11,7 +11,7 @@ use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::page::page_pass;
 use orbweaver_core::{charset, sitemap};
 use orbweaver_fetch::{FetchError, Kind as FetchKind, Oversize, ProxyUrl, Request, Response};
-use orbweaver_pipeline::{ScanError, blocking};
+use orbweaver_pipeline::{ScanError, blocking, blocking_of};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{PageRange, RunFilter, RunState};
 use orbweaver_urls::{KeyRules, Resolved, key_of};
@@ -241,7 +241,7 @@ impl Mapper<'_> {
         if response.status < 400 {
             self.add(&final_url, UrlSource::Page);
         }
-        for link in blocking(move || links(&response)).await? {
+        for link in blocking_of(response.body.len(), move || links(&response)).await? {
             self.add(&link, UrlSource::Page);
         }
         Ok(())
@@ -308,7 +308,7 @@ impl Mapper<'_> {
                 return Ok(None);
             }
         };
-        blocking(move || {
+        blocking_of(response.body.len(), move || {
             let body = sitemap::unpack(&response.body).ok()?;
             sitemap::parse(&body, &response.final_url).ok()
         })

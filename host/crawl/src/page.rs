@@ -23,7 +23,7 @@ use crate::shared::Shared;
 use indexmap::IndexMap;
 use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
 use orbweaver_pipeline::{
-    Document, KeptContent, SELECTORS_ROLE, STORED_KEY, blocking, convert_document,
+    Document, KeptContent, SELECTORS_ROLE, STORED_KEY, blocking_of, convert_document,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -52,7 +52,7 @@ pub(super) async fn fresh(
         work_out(shared, entry, response, converted)
     } else {
         let (shared, entry) = (Arc::clone(shared), entry.clone());
-        blocking(move || work_out(&shared, &entry, response, converted)).await?
+        blocking_of(size, move || work_out(&shared, &entry, response, converted)).await?
     };
     if let Some(page) = page {
         let outputs = extract(shared, entry, &page, &mut fetched).await;
@@ -75,7 +75,7 @@ async fn converted(shared: &Shared, response: &Response) -> anyhow::Result<Optio
         response.final_url.clone(),
         response.status,
     );
-    let page = blocking(move || {
+    let page = blocking_of(body.len(), move || {
         Document::page_of(PageParts {
             url: url.clone(),
             final_url: url,

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use url::Url;
 
 use crate::shared::Shared;
-use orbweaver_pipeline::blocking;
+use orbweaver_pipeline::blocking_of;
 
 /// Maximum number of sitemaps of a run: an index of 50,000 lists more than any run fetches.
 const MAX_SITEMAPS: usize = 1_000;
@@ -160,7 +160,7 @@ async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
     if response.status != 200 {
         bail!("{url} answers {}", response.status);
     }
-    let parsed = blocking(move || {
+    let parsed = blocking_of(response.body.len(), move || {
         let body = sitemap::unpack(&response.body)?;
         sitemap::parse(&body, &response.final_url)
     })

@@ -147,14 +147,14 @@ impl<'a> Article<'a> {
 }
 
 /// What an answer has besides the page's content.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Besides<'a> {
+#[derive(Debug, Default)]
+pub struct Besides {
     /// The screenshot, if one was requested.
-    pub picture: Option<&'a Picture>,
+    pub picture: Option<Picture>,
     /// The screenshots of actions.
-    pub screenshots: &'a [Bytes],
+    pub screenshots: Vec<Bytes>,
     /// What a language model extracted, if it was asked.
-    pub prompted: Option<&'a Answered>,
+    pub prompted: Option<Answered>,
 }
 
 /// The role under which the language model's failure is reported.
@@ -176,13 +176,13 @@ pub fn assemble(
     content: &Content,
     outcome: &Outcome,
     site: &Site,
-    besides: &Besides<'_>,
+    besides: &Besides,
 ) -> Result<Bytes, ScanError> {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
     let article = Article::read(outcome, &mut errors);
     let asks = content.extract.is_some();
     let mut extracted = outcome.role(SELECTORS_ROLE).and_then(Extracted::read);
-    match besides.prompted.map(|prompted| &prompted.result) {
+    match besides.prompted.as_ref().map(|prompted| &prompted.result) {
         Some(Ok(prompted)) => {
             extracted = Some(Extracted {
                 data: &prompted.data,
@@ -197,7 +197,7 @@ pub fn assemble(
         }),
         None => {}
     }
-    let (screenshot, screenshot_error) = match besides.picture {
+    let (screenshot, screenshot_error) = match &besides.picture {
         Some(Ok(png)) => (Some(Some(png.as_str())), None),
         Some(Err(why)) => (Some(None), Some(why.as_str())),
         None => (None, None),
@@ -229,7 +229,7 @@ pub fn assemble(
             .map(|one| STANDARD.encode(one))
             .collect(),
         extracted: asks.then(|| extracted.as_ref().map(|fields| fields.data)),
-        extract_usage: besides.prompted.map(|prompted| &prompted.usage),
+        extract_usage: besides.prompted.as_ref().map(|prompted| &prompted.usage),
         extract_errors: asks.then(|| {
             extracted
                 .as_ref()

@@ -16,7 +16,7 @@ use orbweaver_core::setting::Seconds;
 use orbweaver_fetch::{Fetcher, Request};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::blocking::blocking;
+use crate::blocking::{blocking, blocking_of};
 use crate::config::BlocklistConfig;
 use kept::KeptLists;
 
@@ -227,7 +227,7 @@ async fn taken_over(at: &ListSource, kept: &KeptLists, text: String) -> anyhow::
         ListSource::Url { url, .. } => Some((kept.clone(), url.clone())),
         ListSource::File { .. } => None,
     };
-    blocking(move || {
+    blocking_of(text.len(), move || {
         let hosts = parse(&text);
         let Some((kept, url)) = copy else {
             return Ok(hosts);

@@ -13,7 +13,7 @@ use orbweaver_fetch::Response;
 use orbweaver_store::{BodyEncoding, Store, StoredBody, StoredPage};
 use sha2::{Digest as _, Sha256};
 
-use crate::blocking::blocking;
+use crate::blocking::blocking_of;
 use crate::conversion::ConvertedDocument;
 use crate::error::ScanError;
 
@@ -248,7 +248,7 @@ impl Document {
         };
         let content_type = self.header("content-type").map(str::to_owned);
         let kind = self.kind;
-        let (body, html) = blocking(move || {
+        let (body, html) = blocking_of(stored.size as usize, move || {
             let body = stored.unpack()?;
             let html = text(kind, &body, content_type.as_deref());
             Ok::<_, ScanError>((body, html))

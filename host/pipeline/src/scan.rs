@@ -11,10 +11,10 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{CloudMode, Principal};
 use url::Url;
 
-use crate::answer::{Besides, Picture, assemble};
+use crate::answer::{Besides, assemble};
 use crate::blocking::sized;
 use crate::charge::{Bill, Charge, base_amount};
-use crate::cloud::{Answered, NO_MODEL, micros};
+use crate::cloud::{NO_MODEL, micros};
 use crate::context::Scans;
 use crate::conversion::DOCUMENT_ROLE;
 use crate::document::Document;
@@ -124,12 +124,15 @@ async fn run(
         document,
         outcome,
         site,
-        picture,
-        screenshots,
-        prompted,
+        besides: Besides {
+            picture,
+            screenshots,
+            prompted,
+        },
     };
-    let write = move |parts: AnswerParts| parts.json().map(|json| (json, parts));
-    let (json, parts) = sized(parts.bytes(), move || write(parts)).await??;
+    let bytes = parts.bytes();
+    let write = move || parts.json().map(|json| (json, parts));
+    let (json, parts) = sized(bytes, write).await??;
     let page = match row {
         PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
         PageRow::Stored(page) => {
@@ -165,46 +168,36 @@ struct AnswerParts {
     content: Content,
     outcome: Outcome,
     site: Site,
-    picture: Option<Picture>,
-    screenshots: Vec<Bytes>,
-    prompted: Option<Answered>,
+    besides: Besides,
 }
 
 impl AnswerParts {
     /// Bytes of the answer, roughly.
     fn bytes(&self) -> usize {
-        let picture = self
-            .picture
-            .as_ref()
-            .and_then(|picture| picture.as_ref().ok());
-        let screenshots = self.screenshots.iter().map(Bytes::len).sum::<usize>();
-        self.outcome.size() + picture.map_or(0, String::len) + screenshots
+        let picture = self.besides.picture.iter().flatten().map(String::len);
+        let screenshots = self.besides.screenshots.iter().map(Bytes::len);
+        self.outcome.size() + picture.chain(screenshots).sum::<usize>()
     }
 
     fn json(&self) -> Result<Bytes, ScanError> {
-        let besides = Besides {
-            picture: self.picture.as_ref(),
-            screenshots: &self.screenshots,
-            prompted: self.prompted.as_ref(),
-        };
-        let (outcome, site) = (&self.outcome, &self.site);
+        let (outcome, site, besides) = (&self.outcome, &self.site, &self.besides);
         assemble(
             &self.document,
             self.mode,
             &self.content,
             outcome,
             site,
-            &besides,
+            besides,
         )
     }
 
     /// Whether the same request would get the same answer: not if a plugin failed, because it may
     /// succeed next time, nor with screenshots, which are always taken anew.
     fn is_repeatable(&self) -> bool {
-        let prompted = self.prompted.as_ref();
+        let prompted = self.besides.prompted.as_ref();
         self.outcome.errors.is_empty()
-            && self.picture.is_none()
-            && self.screenshots.is_empty()
+            && self.besides.picture.is_none()
+            && self.besides.screenshots.is_empty()
             && prompted.is_none_or(|answered| answered.result.is_ok())
     }
 }

@@ -17,7 +17,7 @@ use orbweaver_store::{
 };
 use tokio::time::sleep;
 
-use crate::blocking::blocking;
+use crate::blocking::blocking_of;
 use crate::conversion::convert_document;
 use crate::document::Document;
 
@@ -146,7 +146,7 @@ async fn read(
     let Some(body) = body else {
         return Ok(None);
     };
-    let (page, source) = blocking(move || {
+    let (page, source) = blocking_of(body.size as usize, move || {
         let body = body.unpack()?;
         let headers: Vec<(String, String)> =
             serde_json::from_str(&page.headers).unwrap_or_default();
@@ -188,7 +188,7 @@ async fn read(
         }
         (_, source) => source,
     };
-    let entry = blocking(move || {
+    let entry = blocking_of(source.parts().html.len(), move || {
         let (facts, text) = page_text(&source.parts().html, &page.final_url, TEXT_BYTES);
         IndexEntry {
             page: page.page,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 use utoipa::ToSchema;
 
-use crate::blocking::blocking;
+use crate::blocking::blocking_of;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::pipeline::Pipeline;
@@ -56,7 +56,9 @@ impl Pipeline {
         let Some(new) = self.markdown_of(store, project, new).await? else {
             return Ok(None);
         };
-        blocking(move || compare(&old, &new)).await.map(Some)
+        blocking_of(old.len() + new.len(), move || compare(&old, &new))
+            .await
+            .map(Some)
     }
 
     async fn markdown_of(

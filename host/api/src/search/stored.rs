@@ -8,7 +8,7 @@ use orbweaver_store::Principal;
 use super::SearchResult;
 use crate::app::App;
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, ScanError, blocking};
+use orbweaver_pipeline::{Document, ScanError, blocking_of};
 
 /// Terms of a query that count.
 const MAX_TERMS: usize = 32;
@@ -38,7 +38,9 @@ pub(super) async fn search(
             };
             let page = document.page().await?;
             let url = document.final_url.clone();
-            let title = blocking(move || page_pass(&page.parts().html, "").title).await?;
+            let bytes = page.parts().html.len();
+            let title = move || page_pass(&page.parts().html, "").title;
+            let title = blocking_of(bytes, title).await?;
             let content = pipeline.convert(&mut document, format, false).await?;
             Ok::<_, ScanError>(Some(SearchResult {
                 url,

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_pipeline::{ExtractorOptions, Pipeline, RoleError, ScanError, StoredError, blocking};
+use orbweaver_pipeline::{
+    ExtractorOptions, Pipeline, RoleError, ScanError, StoredError, blocking_of,
+};
 use orbweaver_store::crawl::{PageRange, PageRecord, PageSummary, Run};
 use orbweaver_store::{Store, StoreError, StoredBody};
 
@@ -272,7 +274,8 @@ impl Content {
             None => None,
         };
         let body = match stored {
-            Some(stored) => match blocking(move || stored.unpack()).await? {
+            Some(stored) => match blocking_of(stored.size as usize, move || stored.unpack()).await?
+            {
                 Ok(body) => Some(body),
                 Err(error) => {
                     errors.push(failed(page.id, &error));

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::backend::{Choice, Job, WaitPoint, project_proxy};
-use crate::blocking::{blocking, blocking_of};
+use crate::blocking::blocking_of;
 use crate::context::Scans;
 use crate::convert::Format;
 use crate::document::Document;
@@ -218,7 +218,7 @@ async fn links(pipeline: &Pipeline, document: &mut Document) -> Result<Vec<Strin
         return Ok(Vec::new());
     };
     let url = document.final_url.clone();
-    blocking(move || {
+    blocking_of(page.parts().html.len(), move || {
         let facts = page_pass(&page.parts().html, &url);
         let mut bytes = 0;
         facts
