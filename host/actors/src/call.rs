@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
-use orbweaver_engine::{CodedError, Engine, ErrorCode, Limit, PluginError, PluginInfo};
+use orbweaver_engine::{CodedError, Engine, ErrorCode, Json, Limit, PluginError, PluginInfo};
 use orbweaver_pipeline::cloud::usd;
 use orbweaver_pipeline::sized;
 use orbweaver_store::Principal;
@@ -290,7 +290,7 @@ pub async fn run_fetcher(
 async fn settle(
     host: &CallHost,
     done: Result<orbweaver_engine::CallOutput, PluginError>,
-) -> Result<(String, u64), CallError> {
+) -> Result<(Json, u64), CallError> {
     let cost = host
         .ledger()
         .close(done.is_ok())
@@ -323,17 +323,13 @@ pub fn directory(engine: &Engine) -> Vec<PluginInfo> {
 
 /// The answer that `write` makes of a plugin's JSON; of a long one on a thread for CPU-bound work.
 async fn written(
-    json: String,
+    json: Json,
     write: impl FnOnce(&RawValue) -> Result<Bytes, CallError> + Send + 'static,
 ) -> Result<Bytes, CallError> {
     let bytes = json.len();
-    let work = move || raw(json).and_then(|data| write(&data));
+    let work = move || write(&json.into_raw());
     let written = sized(bytes, work).await;
     written.map_err(|error| CallError::Internal(error.to_string()))?
-}
-
-fn raw(json: String) -> Result<Box<RawValue>, CallError> {
-    RawValue::from_string(json).map_err(|error| CallError::Internal(error.to_string()))
 }
 
 fn whole(answer: &impl Serialize) -> Result<Bytes, CallError> {

@@ -64,7 +64,10 @@ fn one_page(engine: &Engine, html: &str, seen: &mut [RoleOutputs; ROLES.len()]) 
         let start = Instant::now();
         for answer in engine.extract_blocking(&page, calls(&[*role])) {
             seen.sandboxed += start.elapsed();
-            ensure!(answer? == expected, "{role}: the sandbox answers otherwise");
+            ensure!(
+                *answer? == *expected,
+                "{role}: the sandbox answers otherwise"
+            );
         }
         seen.outputs.update(expected.len().to_le_bytes());
         seen.outputs.update(expected);

@@ -9,7 +9,7 @@ use orbweaver_core::content::{self, Kind};
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Links, PageFacts, page_pass, page_text, x_robots_tag};
 use orbweaver_core::user_agent::{PRODUCT_TOKEN, is_rotated};
-use orbweaver_engine::{Page, PageParts, RoleCall};
+use orbweaver_engine::{Json, Page, PageParts, RoleCall};
 use orbweaver_fetch::Response;
 use orbweaver_store::crawl::{CrawledPage, PreviousPage, pack_links, unpack_links};
 use orbweaver_store::{BodyEncoding, CloudMode, NewPage, StoredBody};
@@ -156,9 +156,8 @@ async fn extract(
                     let role = role_name(role);
                     report.extractor_failed(shared.subject(url, entry.hash), role, &error);
                 })
-                .ok()
-                .and_then(|json| RawValue::from_string(json).ok());
-            (role, json.unwrap_or_else(|| RawValue::NULL.to_owned()))
+                .map_or_else(|()| RawValue::NULL.to_owned(), Json::into_raw);
+            (role, json)
         })
         .collect();
     let rest = answers.split_off(kept.len());

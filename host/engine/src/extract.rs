@@ -12,6 +12,7 @@ use crate::capability::pages::HostPage;
 use crate::error::PluginError;
 use crate::inputs::Inputs;
 use crate::journal::{CallInput, Caller, Reporter};
+use crate::json::Json;
 use crate::lane::Lane;
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
@@ -32,8 +33,8 @@ pub struct RoleCall {
     pub options: String,
 }
 
-/// A role's answer: JSON text.
-pub(crate) type RoleResult = Result<String, PluginError>;
+/// A role's answer.
+pub(crate) type RoleResult = Result<Json, PluginError>;
 
 /// The roles of one page that one component serves, each with its index in the caller's list.
 pub(crate) struct RoleGroup {

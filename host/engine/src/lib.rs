@@ -35,6 +35,7 @@ mod inputs;
 mod inspect;
 mod interrupt;
 mod journal;
+mod json;
 mod kind;
 mod lane;
 mod limiter;
@@ -87,6 +88,7 @@ pub use journal::{
     CallInput, CallNote, CallOrigin, FailedCall, Journal, LogLevel, PluginFacts, QuarantineTurn,
     RunRef, current_request, within_request,
 };
+pub use json::Json;
 pub use kind::Kind;
 pub use limits::{LimitRange, Limits, LimitsConfig};
 pub use load::{Grants, file_name};

@@ -1,19 +1,19 @@
 //! Checks a plugin's answer: size, syntax and nesting.
 
 use crate::error::{Limit, PluginError};
+use crate::json::Json;
 use crate::limits::Limits;
 use crate::text::clean;
 
 /// Deepest nesting accepted: what serde_json can parse again.
-const MAX_DEPTH: u32 = 127;
+pub(crate) const MAX_DEPTH: u32 = 127;
 
 /// Returns the text if it is JSON, within the output limit, and at most [`MAX_DEPTH`] deep.
-pub(crate) fn checked(text: String, limits: &Limits) -> Result<String, PluginError> {
+pub(crate) fn checked(text: String, limits: &Limits) -> Result<Json, PluginError> {
     if text.len() as u64 > limits.output_bytes() {
         return Err(PluginError::Limit(Limit::Output(limits.output_bytes())));
     }
-    valid(&text).map_err(PluginError::BadOutput)?;
-    Ok(text)
+    Json::checked(text).map_err(PluginError::BadOutput)
 }
 
 /// Whether the text is JSON, at most [`MAX_DEPTH`] deep; else why not.
@@ -26,7 +26,7 @@ pub(crate) fn valid(text: &str) -> Result<(), String> {
 }
 
 /// Depth of valid JSON. serde_json has no limit of its own when it skips values.
-fn depth(json: &[u8]) -> u32 {
+pub(crate) fn depth(json: &[u8]) -> u32 {
     let (mut depth, mut deepest) = (0_u32, 0_u32);
     let mut rest = json;
     while let Some((byte, behind)) = rest.split_first() {
@@ -72,7 +72,7 @@ pub(crate) fn check_all(items: &[String], limits: &Limits) -> Result<(), PluginE
 }
 
 /// Joins JSON texts to one JSON array; each is checked, and all must fit the limit.
-pub(crate) fn checked_list(items: &[String], limits: &Limits) -> Result<String, PluginError> {
+pub(crate) fn checked_list(items: &[String], limits: &Limits) -> Result<Json, PluginError> {
     check_all(items, limits)?;
     let size: usize = items.iter().map(|item| item.len() + 1).sum();
     let mut out = String::with_capacity(size + 1);
@@ -84,7 +84,7 @@ pub(crate) fn checked_list(items: &[String], limits: &Limits) -> Result<String, 
         out.push_str(item);
     }
     out.push(']');
-    Ok(out)
+    Json::joined(out).map_err(PluginError::BadOutput)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::error::{Limit, PluginError};
 use crate::extract::{RoleGroup, RoleResult, ends_instance, role_input};
 use crate::host::Host;
 use crate::journal::{CallInput, Caller, Reporter, with_context};
+use crate::json::Json;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::meter::{Meter, Metered};
@@ -26,8 +27,8 @@ use crate::wit::v1::bindings::extractor_async::Extractor;
 /// Answer of an actor or fetcher, and the resources that it used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOutput {
-    /// Validated JSON text; of a fetcher an array with one element per item.
-    pub json: String,
+    /// Of a fetcher an array with one element per item.
+    pub json: Json,
     /// CPU time.
     pub cpu: Duration,
     /// Wall time.
@@ -164,8 +165,8 @@ const MAX_CHECKED_IN_PLACE: usize = 64 << 10;
 /// Checks an answer of this many bytes, on another thread if that takes long.
 async fn off_thread(
     bytes: usize,
-    check: impl FnOnce() -> Result<String, PluginError> + Send + 'static,
-) -> Result<String, PluginError> {
+    check: impl FnOnce() -> Result<Json, PluginError> + Send + 'static,
+) -> Result<Json, PluginError> {
     if bytes <= MAX_CHECKED_IN_PLACE {
         return check();
     }
@@ -302,11 +303,11 @@ impl Answer {
         }
     }
 
-    fn checked(self, limits: &Limits) -> Result<String, PluginError> {
+    fn checked(self, limits: &Limits) -> Result<Json, PluginError> {
         match self {
             Self::Json(json) => output::checked(json, limits),
             Self::Items(items) => output::checked_list(&items, limits),
-            Self::Nothing => Ok("null".to_owned()),
+            Self::Nothing => Ok(Json::null()),
         }
     }
 }

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use orbweaver_core::content::{self, Kind};
-use orbweaver_engine::{Engine, Page, PluginError, RoleCall};
+use orbweaver_engine::{Engine, Json, Page, PluginError, RoleCall};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::document::Document;
 use crate::error::ScanError;
@@ -58,7 +57,7 @@ pub async fn readable_page(engine: &Engine, page: Arc<Page>) -> Arc<Page> {
     }
 }
 
-async fn run(engine: &Engine, page: &Arc<Page>) -> Result<String, String> {
+async fn run(engine: &Engine, page: &Arc<Page>) -> Result<Json, String> {
     engine.await_role(DOCUMENT_ROLE).await;
     if engine.role(DOCUMENT_ROLE).is_none() {
         return Err(format!("no plugin serves the role {DOCUMENT_ROLE}"));
@@ -124,9 +123,8 @@ impl Pipeline {
         if converted.is_ok()
             && let (Some(plugin), Some(key)) = (plugin, key)
             && self.engine.role(DOCUMENT_ROLE).as_ref() == Some(&plugin)
-            && let Ok(json) = RawValue::from_string(json)
         {
-            self.results_of(&plugin).insert(key, Arc::from(json));
+            self.results_of(&plugin).insert(key, json.into_shared());
         }
         Ok(converted)
     }

@@ -6,7 +6,6 @@ use orbweaver_core::content::Kind;
 use orbweaver_engine::{PluginError, RoleCall};
 use serde_json::value::RawValue;
 
-use crate::blocking::sized;
 use crate::conversion::DOCUMENT_ROLE;
 use crate::document::Document;
 use crate::error::ScanError;
@@ -61,10 +60,10 @@ impl Pipeline {
             })
             .collect();
         let answers = self.engine.extract(&page, calls).await;
-        let answers = all_checked(answers).await?;
         for ((request, plugin, key), answer) in missing.into_iter().zip(answers) {
             match answer {
                 Ok(json) => {
+                    let json = json.into_shared();
                     // The plugin may have been replaced while it ran. Its answer then belongs to
                     // the new plugin, but the key has the old one's digest.
                     if let (Some(key), Some(plugin)) = (key, plugin)
@@ -104,10 +103,8 @@ impl Pipeline {
             role: request.role.clone(),
             options: request.options.clone(),
         };
-        let answer = self.engine.extract(&page, vec![call]).await.pop();
-        let answer = all_checked(answer.into_iter().collect()).await?.pop();
-        match answer {
-            Some(Ok(json)) => outcome.answers.push((request.clone(), json)),
+        match self.engine.extract(&page, vec![call]).await.pop() {
+            Some(Ok(json)) => outcome.answers.push((request.clone(), json.into_shared())),
             Some(Err(error)) => outcome.errors.push(failure(&request.role, None, &error)),
             None => {}
         }
@@ -123,19 +120,4 @@ fn failure(role: &str, plugin: Option<String>, error: &PluginError) -> RoleError
         code: error.kind().into(),
         message: error.to_string(),
     }
-}
-
-async fn all_checked(
-    answers: Vec<Result<String, PluginError>>,
-) -> Result<Vec<Result<Arc<RawValue>, PluginError>>, ScanError> {
-    let bytes = answers.iter().flatten().map(String::len).sum();
-    let check = |answer: Result<String, PluginError>| answer.and_then(checked);
-    sized(bytes, move || answers.into_iter().map(check).collect()).await
-}
-
-/// Checks that a plugin's answer is JSON, to be sent on unchanged.
-fn checked(json: String) -> Result<Arc<RawValue>, PluginError> {
-    RawValue::from_string(json)
-        .map(Arc::from)
-        .map_err(|error| PluginError::BadOutput(error.to_string()))
 }

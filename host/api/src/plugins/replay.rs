@@ -265,7 +265,7 @@ impl Work {
         let usage = reserved.usage(token, "replay", amount, 0);
         app.store.bill(usage).await?;
         match answer {
-            Some(Ok(json)) => raw(json).map(Ok),
+            Some(Ok(json)) => Ok(Ok(json.into_raw())),
             Some(Err(error)) => Ok(Err(CallError {
                 code: error.kind().to_owned(),
                 message: error.to_string(),
@@ -273,10 +273,6 @@ impl Work {
             None => Err(ApiError::unexplained()),
         }
     }
-}
-
-fn raw(json: String) -> Result<Box<RawValue>, ApiError> {
-    RawValue::from_string(json).map_err(|error| ApiError::internal(&error))
 }
 
 fn stored(page: StoredPage, html: String) -> Arc<Page> {
@@ -301,7 +297,9 @@ fn answered(
         Ok(json) => {
             let json =
                 String::from_utf8(json.into()).map_err(|error| ApiError::internal(&error))?;
-            raw(json).map(Ok)
+            RawValue::from_string(json)
+                .map(Ok)
+                .map_err(|error| ApiError::internal(&error))
         }
         Err(
             error @ (actors::CallError::Invalid(_)

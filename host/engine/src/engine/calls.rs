@@ -41,7 +41,7 @@ impl Engine {
             options: options.to_owned(),
         };
         match self.extract(page, vec![call]).await.pop() {
-            Some(Ok(json)) => Ok(json),
+            Some(Ok(json)) => Ok(json.into()),
             Some(Err(PluginError::Reported(error))) if error.code == ErrorCode::InvalidInput => {
                 Err(error)
             }

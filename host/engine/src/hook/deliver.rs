@@ -146,7 +146,7 @@ pub(crate) async fn deliver(
         Ok(Ok(Ok(json))) if json.len() > MAX_PAYLOAD_BYTES => {
             Err(PluginError::Limit(Limit::Output(MAX_PAYLOAD_BYTES as u64)))
         }
-        Ok(Ok(Ok(json))) => output::checked(json, &limits),
+        Ok(Ok(Ok(json))) => output::checked(json, &limits).map(String::from),
         Ok(Ok(Err(error))) => Err(error.into()),
         Ok(Err(error)) => Err(store.data().failure(&error, &limits)),
     };

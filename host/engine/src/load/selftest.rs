@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Loader, blocking};
 use crate::error::{LoadError, PluginError};
-use crate::extract::{RoleCall, RoleGroup, ends_instance, run_group};
+use crate::extract::{RoleCall, RoleGroup, RoleResult, ends_instance, run_group};
 use crate::hook;
 use crate::host::NoHost;
 use crate::inputs::Inputs;
@@ -82,7 +82,7 @@ impl Loader {
     }
 }
 
-fn first_failure(results: Vec<(usize, Result<String, PluginError>)>) -> Option<PluginError> {
+fn first_failure(results: Vec<(usize, RoleResult)>) -> Option<PluginError> {
     results
         .into_iter()
         .filter_map(|(_, result)| result.err())

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use orbweaver_engine::{Engine, Kind, Page, PluginError, RoleCall};
+use orbweaver_engine::{Engine, Json, Kind, Page, PluginError, RoleCall};
 
 use crate::support::{assert_good_still_runs, call, engine, engine_with, extract, load, page};
 
-fn value(json: Result<String, PluginError>) -> serde_json::Value {
+fn value(json: Result<Json, PluginError>) -> serde_json::Value {
     serde_json::from_str(&json.unwrap()).unwrap()
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CodedError, Engine, EngineConfig, FetchRequest, Host, HttpHost, Limit, LimitsConfig, NoHost,
-    Page, PluginError,
+    CodedError, Engine, EngineConfig, FetchRequest, Host, HttpHost, Json, Limit, LimitsConfig,
+    NoHost, Page, PluginError,
 };
 use serde_json::json;
 
@@ -34,7 +34,7 @@ async fn engine() -> Engine {
 }
 
 /// Runs the actor a few times, then checks that all slots are free and other actors still run.
-fn attack(actor: Actor<'_>) -> impl Future<Output = Result<String, PluginError>> + use<> {
+fn attack(actor: Actor<'_>) -> impl Future<Output = Result<Json, PluginError>> + use<> {
     let component = actor.build();
     async move {
         let engine = engine().await;
@@ -68,7 +68,7 @@ async fn assert_nothing_is_left(engine: &Engine) {
     assert_good_still_runs(engine).await;
 }
 
-fn is_trap(answer: &Result<String, PluginError>) -> bool {
+fn is_trap(answer: &Result<Json, PluginError>) -> bool {
     matches!(answer, Err(PluginError::Trap(_)))
 }
 

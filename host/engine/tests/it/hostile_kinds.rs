@@ -77,7 +77,7 @@ pub async fn act(engine: &Engine, name: &str, what: &str) -> Result<String, Plug
         .and_then(|rest| rest.strip_suffix(']'));
     Ok(match item.filter(|_| name.ends_with("fetcher")) {
         Some(item) => item.to_owned(),
-        None => json,
+        None => json.into(),
     })
 }
 

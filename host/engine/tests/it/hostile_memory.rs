@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CodedError, Engine, EngineConfig, FetchRequest, Grants, Host, HttpHost, Kind, Limit, NoHost,
-    Page, PageParts, PluginError, Source,
+    CodedError, Engine, EngineConfig, FetchRequest, Grants, Host, HttpHost, Json, Kind, Limit,
+    NoHost, Page, PageParts, PluginError, Source,
 };
 use serde_json::json;
 
@@ -23,7 +23,7 @@ async fn engine(memory_mib: u64) -> Engine {
     engine
 }
 
-async fn leak(engine: &Engine, attack: &str, host: Arc<dyn Host>) -> Result<String, PluginError> {
+async fn leak(engine: &Engine, attack: &str, host: Arc<dyn Host>) -> Result<Json, PluginError> {
     let output = engine
         .run_actor("resource-leak", &json!(attack), host)
         .await;

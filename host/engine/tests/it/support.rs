@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use orbweaver_engine::{
     CodedError, Engine, EngineConfig, ErrorCode, ExtractionHost, FetchRequest, Grants, Host,
-    HttpHost, Kind, Page, PageParts, PluginError, PluginInfo, RoleCall, Source,
+    HttpHost, Json, Kind, Page, PageParts, PluginError, PluginInfo, RoleCall, Source,
 };
 
 /// The folder of the built fixtures.
@@ -87,7 +87,7 @@ pub fn call(role: &str) -> RoleCall {
 }
 
 /// One role of a page.
-pub async fn extract(engine: &Engine, role: &str) -> Result<String, PluginError> {
+pub async fn extract(engine: &Engine, role: &str) -> Result<Json, PluginError> {
     engine
         .extract(&page(), vec![call(role)])
         .await
