@@ -54,6 +54,7 @@ pub fn host_command() -> Command {
 /// `cargo xtask plugins`.
 pub fn plugins() -> Result<()> {
     setup::wasm_target()?;
+    setup::c_tools()?;
     let workspace = root().join("plugins");
     let crates: Vec<String> = folders(&workspace)?
         .into_iter()
@@ -98,6 +99,7 @@ pub fn fixtures() -> Result<()> {
 /// Builds the hostile plugins for tests.
 pub fn hostile() -> Result<()> {
     setup::wasm_target()?;
+    setup::c_tools()?;
     let workspace = root().join("tests/hostile");
     let target = hostile_target_dir();
     run(cargo(&workspace)

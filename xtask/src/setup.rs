@@ -27,6 +27,11 @@ pub fn wasm_target() -> Result<()> {
     run(Command::new("rustup").args(["target", "add", WASM_TARGET]))
 }
 
+/// Installs what compiling the program needs besides Rust: SQLite, zstd and the allocator are C.
+pub fn c_tools() -> Result<()> {
+    packages("the build", &[("cc", "gcc"), ("make", "make")])
+}
+
 /// Installs what the tests need besides Rust: real servers and a real browser.
 pub fn test_tools() -> Result<()> {
     let mut packages = Vec::new();

@@ -42,6 +42,7 @@ pub fn run_all(filter: Option<&str>) -> Result<()> {
     step("clippy: host", clippy_host);
     step("clippy: plugins", || {
         setup::wasm_target()?;
+        setup::c_tools()?;
         clippy(
             "plugins",
             &["--workspace", "--all-targets", "--all-features"],
