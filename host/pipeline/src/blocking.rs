@@ -138,7 +138,10 @@ mod tests {
         let mut long = Box::pin(blocking_of(SHORT_BYTES + 1, || ()));
         assert!(futures::poll!(long.as_mut()).is_pending());
         blocking_of(SHORT_BYTES, || ()).await.unwrap();
-        assert!(futures::poll!(long.as_mut()).is_pending(), "no turn of a long piece is free");
+        assert!(
+            futures::poll!(long.as_mut()).is_pending(),
+            "no turn of a long piece is free"
+        );
         drop(all);
         long.await.unwrap();
     }
