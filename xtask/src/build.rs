@@ -41,6 +41,7 @@ pub fn all() -> Result<()> {
 
 /// Builds only the server, in release mode.
 pub fn host() -> Result<()> {
+    setup::c_tools()?;
     run(&mut host_command())
 }
 
@@ -54,7 +55,6 @@ pub fn host_command() -> Command {
 /// `cargo xtask plugins`.
 pub fn plugins() -> Result<()> {
     setup::wasm_target()?;
-    setup::c_tools()?;
     let workspace = root().join("plugins");
     let crates: Vec<String> = folders(&workspace)?
         .into_iter()
@@ -99,7 +99,6 @@ pub fn fixtures() -> Result<()> {
 /// Builds the hostile plugins for tests.
 pub fn hostile() -> Result<()> {
     setup::wasm_target()?;
-    setup::c_tools()?;
     let workspace = root().join("tests/hostile");
     let target = hostile_target_dir();
     run(cargo(&workspace)

@@ -34,6 +34,7 @@ pub fn c_tools() -> Result<()> {
 
 /// Installs what the tests need besides Rust: real servers and a real browser.
 pub fn test_tools() -> Result<()> {
+    c_tools()?;
     let mut packages = Vec::new();
     if postgres_bin().is_none() {
         packages.push("postgresql");

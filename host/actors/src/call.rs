@@ -327,7 +327,7 @@ async fn written(
     write: impl FnOnce(&RawValue) -> Result<Bytes, CallError> + Send + 'static,
 ) -> Result<Bytes, CallError> {
     let bytes = json.len();
-    let work = move || write(&json.into_raw());
+    let work = move || write(json.raw());
     let written = sized(bytes, work).await;
     written.map_err(|error| CallError::Internal(error.to_string()))?
 }

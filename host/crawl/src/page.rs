@@ -26,7 +26,6 @@ use orbweaver_pipeline::{
     Document, KeptContent, SELECTORS_ROLE, STORED_KEY, blocking_of, convert_document,
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 /// Bodies up to this size are processed on the current task (about 3 ms); larger ones, and
 /// those whose links are matched against patterns, on the pool for blocking work.
@@ -144,7 +143,7 @@ async fn extract(
         return Vec::new();
     }
     let answers = shared.engine.extract(page, calls).await;
-    let mut answers: IndexMap<&str, Box<RawValue>> = roles
+    let mut answers: IndexMap<&str, Json> = roles
         .iter()
         .copied()
         .zip(answers)
@@ -156,13 +155,16 @@ async fn extract(
                     let role = role_name(role);
                     report.extractor_failed(shared.subject(url, entry.hash), role, &error);
                 })
-                .map_or_else(|()| RawValue::NULL.to_owned(), Json::into_raw);
+                .unwrap_or_else(|()| Json::null());
             (role, json)
         })
         .collect();
     let rest = answers.split_off(kept.len());
     if let (Some(metadata), Some(signals)) = (answers.get("metadata"), answers.get("signals")) {
-        row.page.metadata = json(&KeptContent { metadata, signals });
+        row.page.metadata = json(&KeptContent {
+            metadata: metadata.raw(),
+            signals: signals.raw(),
+        });
     }
     if !rest.is_empty() {
         row.extensions = json(&rest);
@@ -172,7 +174,7 @@ async fn extract(
     }
     let outputs = rest.iter();
     outputs
-        .map(|(role, data)| (role_name(role).to_owned(), data.get().to_owned()))
+        .map(|(role, data)| (role_name(role).to_owned(), data.to_string()))
         .collect()
 }
 

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
 use crate::error::{CodedError, ErrorCode, PluginError};
 use crate::extract::{RoleCall, RoleResult};
 use crate::journal::CallOrigin;
@@ -17,7 +15,7 @@ pub(crate) const NO_OPTIONS: &str = "{}";
 
 /// The outputs of the roles that a plugin needs, for one page.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Inputs(Arc<BTreeMap<String, Result<Arc<RawValue>, PluginError>>>);
+pub(crate) struct Inputs(Arc<BTreeMap<String, Result<Json, PluginError>>>);
 
 impl Inputs {
     /// Those of `outputs` that the plugin needs.
@@ -38,9 +36,9 @@ impl Inputs {
     ///
     /// # Errors
     /// `not-granted` if the manifest does not need the role; `failed` if the role failed on this page.
-    pub fn get(&self, role: &str) -> Result<Arc<RawValue>, CodedError> {
+    pub fn get(&self, role: &str) -> Result<Json, CodedError> {
         match self.0.get(role) {
-            Some(Ok(json)) => Ok(Arc::clone(json)),
+            Some(Ok(json)) => Ok(json.clone()),
             Some(Err(error)) => Err(CodedError::failed(format!(
                 "the role {role} failed: {error}"
             ))),
@@ -54,11 +52,11 @@ impl Inputs {
 
 /// Outputs of needed roles for one page; each is made once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outputs(HashMap<String, Result<Arc<RawValue>, PluginError>>);
+pub(crate) struct Outputs(HashMap<String, Result<Json, PluginError>>);
 
 impl Outputs {
     /// Keeps the output of a role.
-    pub fn insert(&mut self, role: String, output: Result<Arc<RawValue>, PluginError>) {
+    pub fn insert(&mut self, role: String, output: Result<Json, PluginError>) {
         self.0.insert(role, output);
     }
 
@@ -66,13 +64,13 @@ impl Outputs {
     pub fn extend(&mut self, roles: &[String], results: Vec<(usize, RoleResult)>) {
         for (place, result) in results {
             if let Some(role) = roles.get(place) {
-                self.insert(role.clone(), result.map(Json::into_shared));
+                self.insert(role.clone(), result);
             }
         }
     }
 
     /// The output of a role, if it was made.
-    pub fn get(&self, role: &str) -> Option<&Result<Arc<RawValue>, PluginError>> {
+    pub fn get(&self, role: &str) -> Option<&Result<Json, PluginError>> {
         self.0.get(role)
     }
 }

@@ -6,7 +6,7 @@ use crate::limits::Limits;
 use crate::text::clean;
 
 /// Deepest nesting accepted: what serde_json can parse again.
-pub(crate) const MAX_DEPTH: u32 = 127;
+const MAX_DEPTH: u32 = 127;
 
 /// Returns the text if it is JSON, within the output limit, and at most [`MAX_DEPTH`] deep.
 pub(crate) fn checked(text: String, limits: &Limits) -> Result<Json, PluginError> {
@@ -19,14 +19,19 @@ pub(crate) fn checked(text: String, limits: &Limits) -> Result<Json, PluginError
 /// Whether the text is JSON, at most [`MAX_DEPTH`] deep; else why not.
 pub(crate) fn valid(text: &str) -> Result<(), String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|e| clean(&e.to_string(), 500))?;
-    if depth(text.as_bytes()) > MAX_DEPTH {
-        return Err(format!("nested deeper than {MAX_DEPTH} levels"));
+    depth_allowed(text)
+}
+
+/// Whether valid JSON is at most [`MAX_DEPTH`] deep.
+pub(crate) fn depth_allowed(json: &str) -> Result<(), String> {
+    match depth(json.as_bytes()) > MAX_DEPTH {
+        true => Err(format!("nested deeper than {MAX_DEPTH} levels")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Depth of valid JSON. serde_json has no limit of its own when it skips values.
-pub(crate) fn depth(json: &[u8]) -> u32 {
+fn depth(json: &[u8]) -> u32 {
     let (mut depth, mut deepest) = (0_u32, 0_u32);
     let mut rest = json;
     while let Some((byte, behind)) = rest.split_first() {

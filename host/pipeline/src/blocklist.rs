@@ -163,9 +163,9 @@ impl Blocklist {
         self.fetcher.set_blocklist(all);
     }
 
-    /// Keeps the list current; ends with the task that holds it.
+    /// Keeps the list current; ends with the task that runs it.
     #[crate::boxed]
-    pub async fn run(mut self) {
+    pub async fn run(&mut self) {
         if self.sources.is_empty() {
             return;
         }

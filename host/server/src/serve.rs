@@ -106,9 +106,10 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
     background.spawn(supervised("plugins", move || {
         plugins::watch(actors.clone())
     }));
-    if let Some(blocklist) = service.take_blocklist() {
-        background.spawn(blocklist.run());
-    }
+    let whole = service.clone();
+    background.spawn(supervised("blocklist", move || {
+        whole.clone().refresh_blocklist()
+    }));
     if roles.contains(&Role::Scheduler) {
         let crawls = app.crawls.clone();
         background.spawn(supervised("scheduler", move || {

@@ -26,7 +26,7 @@ use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_pipeline::blocklist::Blocklist;
 use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_pipeline::{Pipeline, PipelineSettings, Scans, ScansParts};
-use parking_lot::Mutex;
+use tokio::sync::Mutex;
 use tokio::sync::Notify;
 
 use crate::blobs;
@@ -40,8 +40,8 @@ pub struct Service(Arc<Inner>);
 struct Inner {
     app: App,
     config: Config,
-    /// The blocklist, until the background task takes it.
-    blocklist: Mutex<Option<Blocklist>>,
+    /// Held by the background task that keeps it current.
+    blocklist: Mutex<Blocklist>,
 }
 
 impl Service {
@@ -55,9 +55,9 @@ impl Service {
         &self.0.config
     }
 
-    /// The blocklist, for the background task; `Some` only once.
-    pub(crate) fn take_blocklist(&self) -> Option<Blocklist> {
-        self.0.blocklist.lock().take()
+    /// Keeps the blocklist current; ends with the task that runs it.
+    pub(crate) async fn refresh_blocklist(self) {
+        self.0.blocklist.lock().await.run().await;
     }
 }
 
@@ -233,6 +233,6 @@ pub async fn build_with(
     Ok(Service(Arc::new(Inner {
         app,
         config,
-        blocklist: Mutex::new(Some(blocklist)),
+        blocklist: Mutex::new(blocklist),
     })))
 }

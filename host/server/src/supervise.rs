@@ -21,10 +21,17 @@ async fn again_after<F>(pause: Duration, name: &'static str, task: impl Fn() -> 
 where
     F: Future<Output = ()>,
 {
-    while AssertUnwindSafe(task()).catch_unwind().await.is_err() {
-        tracing::error!(task = name, "a background task panicked; it begins again");
-        tokio::time::sleep(pause).await;
-    }
+    let mut panicked = false;
+    // All that could panic is inside, the line of the log, too.
+    let mut next = async || {
+        if panicked {
+            tokio::time::sleep(pause).await;
+            tracing::error!(task = name, "a background task panicked; it begins again");
+        }
+        panicked = true;
+        task().await;
+    };
+    while AssertUnwindSafe(next()).catch_unwind().await.is_err() {}
 }
 
 #[cfg(test)]

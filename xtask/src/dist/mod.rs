@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
 use crate::build;
+use crate::setup;
 use crate::shell::{cargo, output, root, run, target_dir};
 use crate::steps::Steps;
 
@@ -84,8 +85,14 @@ fn architecture() -> &'static str {
 
 /// Builds the program without plugins: optimised as a whole, which takes half an hour on two cores.
 fn program() -> Result<()> {
+    setup::c_tools()?;
     let mut build = cargo(root());
     build.args(["build", "--profile", PROFILE, "--workspace"]);
+    if architecture() == "aarch64" {
+        // Kernels for it have pages of 4, 16 or 64 KiB. jemalloc runs on those up to this size, as
+        // an exponent of 2; by default, up to that of the machine that builds it.
+        build.env("JEMALLOC_SYS_WITH_LG_PAGE", "16");
+    }
     run(build.args(["--bin", "orbweaver"]).env(LINK_SMALL, "1"))
 }
 

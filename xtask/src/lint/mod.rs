@@ -42,7 +42,6 @@ pub fn run_all(filter: Option<&str>) -> Result<()> {
     step("clippy: host", clippy_host);
     step("clippy: plugins", || {
         setup::wasm_target()?;
-        setup::c_tools()?;
         clippy(
             "plugins",
             &["--workspace", "--all-targets", "--all-features"],
@@ -127,6 +126,7 @@ fn unused_dependencies() -> Result<()> {
 /// Uses the tests' profile, so that procedural macros, build scripts and their C libraries are
 /// shared with the tests.
 fn clippy_host() -> Result<()> {
+    setup::c_tools()?;
     run(cargo(root()).args([
         "clippy",
         "--workspace",

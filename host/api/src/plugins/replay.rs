@@ -265,7 +265,7 @@ impl Work {
         let usage = reserved.usage(token, "replay", amount, 0);
         app.store.bill(usage).await?;
         match answer {
-            Some(Ok(json)) => Ok(Ok(json.into_raw())),
+            Some(Ok(json)) => Ok(Ok(json.raw().to_owned())),
             Some(Err(error)) => Ok(Err(CallError {
                 code: error.kind().to_owned(),
                 message: error.to_string(),

@@ -7,7 +7,6 @@ use crate::error::PluginError;
 use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
 use crate::inputs::{Inputs, NO_OPTIONS, Outputs, Plan};
 use crate::journal::Caller;
-use crate::json::Json;
 use crate::lane::Lane;
 use crate::meter::Meter;
 use crate::page::Page;
@@ -265,8 +264,7 @@ impl Answers {
             let is_plain = call.options.is_empty() || call.options == NO_OPTIONS;
             match outputs.get(&call.role).filter(|_| is_plain) {
                 Some(output) => {
-                    let output = output.as_ref().map(|json| Json::from(&**json));
-                    answers.fill([(place, output.map_err(Clone::clone))]);
+                    answers.fill([(place, output.clone())]);
                 }
                 None => open.push((place, call)),
             }

@@ -9,7 +9,7 @@ impl inputs::Host for State {
         self.meter.check_if_overdue()?;
         let output = self.inputs.get(&role);
         Ok(match output {
-            Ok(json) => Ok(json.get().to_owned()),
+            Ok(json) => Ok(json.into()),
             Err(error) => Err(told(&self.meter, error)),
         })
     }
