@@ -8,6 +8,7 @@ use orbweaver_engine::PluginRef;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
+use crate::CACHE_IDLE;
 use crate::document::Document;
 use crate::roles::RoleRequest;
 
@@ -31,6 +32,7 @@ impl ResultCache {
             .weigher(|_, answer: &Arc<RawValue>| {
                 u32::try_from(answer.get().len() + OVERHEAD).unwrap_or(u32::MAX)
             })
+            .time_to_idle(CACHE_IDLE)
             .build();
         Self(cache)
     }

@@ -58,6 +58,10 @@ pub use spec::{Content, ScanSpec};
 pub use stored::{HookRecord, KeptContent, PageContent, Parts, StoredContent, StoredError};
 pub use text_diff::TextChange;
 
+/// Caches drop what was not used for this long: memory that one load took serves the next, or is
+/// free. Work that repeats within it, such as many formats of one page, is done once.
+pub(crate) const CACHE_IDLE: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in
 /// every crate that awaits it.
 pub(crate) use async_recursion::async_recursion as boxed;

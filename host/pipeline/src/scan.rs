@@ -119,7 +119,7 @@ async fn run(
         None => None,
     };
     let parts = AnswerParts {
-        mode: page_key.3,
+        mode: page_key.mode,
         content: spec.content.clone(),
         document,
         outcome,
@@ -141,7 +141,7 @@ async fn run(
         }
     };
     if let Some(page) = page {
-        pipeline.answers.note_page(page_key.clone(), page);
+        pipeline.answers.note_page(page_key, page);
         if parts.is_repeatable()
             && let Ok(final_url) = Url::parse(&parts.document.final_url)
         {
@@ -226,5 +226,5 @@ fn kept_answer(
     // Only if the site's files are cached: else the full path fetches them.
     let site = holds.then(|| look_up(pipeline, &kept.final_url).now_or_never())??;
     site.is_same(&kept.site)
-        .then(|| (kept.json.clone(), kept.page_key.3))
+        .then(|| (kept.json.clone(), kept.page_key.mode))
 }

@@ -6,6 +6,7 @@ use orbweaver_core::robots::{ai_crawlers, ai_policy};
 use orbweaver_fetch::{RobotsAnswer, TextFile};
 use serde_json::value::RawValue;
 
+use crate::CACHE_IDLE;
 use crate::blocking::blocking_of;
 
 /// Judging a byte of a robots.txt for every known crawler takes as long as so many bytes of a page.
@@ -57,6 +58,8 @@ impl Default for Policies {
                     let bytes = policy.get().len() + robots.held_bytes() + ENTRY_BYTES;
                     u32::try_from(bytes).unwrap_or(u32::MAX)
                 })
+                // An entry keeps its robots.txt, also after the site's own cache has dropped it.
+                .time_to_idle(CACHE_IDLE)
                 .build(),
         )
     }

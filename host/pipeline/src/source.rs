@@ -90,7 +90,7 @@ pub(super) async fn find(
                 charge.came_by(mode);
                 return Ok(SourcedPage {
                     document,
-                    page_key: (project, url_key, user_agent.clone(), mode),
+                    page_key: PageKey::new(project, &url_key, user_agent, mode),
                     row: PageRow::Stored(id),
                     picture: None,
                     screenshots: Vec::new(),
@@ -128,7 +128,7 @@ pub(super) async fn find(
     };
     Ok(SourcedPage {
         document,
-        page_key: (project, url_key, user_agent.clone(), mode),
+        page_key: PageKey::new(project, &url_key, user_agent, mode),
         row: PageRow::New(Box::new(page)),
         picture,
         screenshots,
