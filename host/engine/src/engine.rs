@@ -53,6 +53,18 @@ pub struct PluginRef {
     pub inputs: Vec<String>,
 }
 
+impl PluginRef {
+    /// Bytes that this takes in memory.
+    pub fn held_bytes(&self) -> usize {
+        let own = [&self.name, &self.version, &self.digest];
+        let texts = own.into_iter().chain(&self.inputs);
+        size_of::<Self>()
+            + texts
+                .map(|text| size_of::<String>() + text.len())
+                .sum::<usize>()
+    }
+}
+
 impl Engine {
     /// Starts the engine's threads. No plugin is loaded yet.
     ///

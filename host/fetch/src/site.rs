@@ -33,11 +33,6 @@ const MAX_CACHED_BYTES: u64 = 64 << 20;
 /// Memory for robots.txt that were asked for with user agents of callers, who may name any
 /// number of them: apart, so that nobody's agents displace what crawls need.
 const MAX_AGENTS_BYTES: u64 = 16 << 20;
-/// A caller's agent's robots.txt that takes more bytes than this, with its rules, is dropped
-/// [`LARGE_IDLE`] after its last use.
-const LARGE_BYTES: usize = 64 << 10;
-/// How long a large one is kept without use: few sites have one, and any agent gets its own.
-const LARGE_IDLE: Duration = Duration::from_secs(60);
 /// What a cache keeps around an entry, in bytes.
 const ENTRY_BYTES: usize = 256;
 /// Bytes of an llms.txt or llms-full.txt that are kept.
@@ -194,49 +189,15 @@ impl Stored<Arc<RobotsAnswer>> {
     }
 }
 
-impl<T> Stored<T> {
-    /// How long it is cached, however often it is used.
-    fn life(&self) -> Duration {
-        if self.failed {
-            FAILURE_LIFE
-        } else {
-            ANSWER_LIFE
-        }
-    }
-}
-
 struct Life;
 
 impl<K, T> Expiry<K, Stored<T>> for Life {
     fn expire_after_create(&self, _: &K, stored: &Stored<T>, _: Instant) -> Option<Duration> {
-        Some(stored.life())
-    }
-}
-
-/// The life of what callers' own agents get.
-struct AgentLife;
-
-impl<K, T> Expiry<K, Stored<T>> for AgentLife {
-    fn expire_after_create(&self, _: &K, stored: &Stored<T>, _: Instant) -> Option<Duration> {
-        Some(match stored.bytes > LARGE_BYTES {
-            true => stored.life().min(LARGE_IDLE),
-            false => stored.life(),
+        Some(if stored.failed {
+            FAILURE_LIFE
+        } else {
+            ANSWER_LIFE
         })
-    }
-
-    fn expire_after_read(
-        &self,
-        _: &K,
-        stored: &Stored<T>,
-        read_at: Instant,
-        left: Option<Duration>,
-        made_at: Instant,
-    ) -> Option<Duration> {
-        if stored.bytes <= LARGE_BYTES {
-            return left;
-        }
-        let age = read_at.saturating_duration_since(made_at);
-        Some(stored.life().saturating_sub(age).min(LARGE_IDLE))
     }
 }
 
@@ -259,7 +220,7 @@ impl SiteFiles {
             robots_of_agents: Cache::builder()
                 .max_capacity(MAX_AGENTS_BYTES)
                 .weigher(|(origin, _): &(String, _), stored: &Stored<_>| stored.weight(origin))
-                .expire_after(AgentLife)
+                .expire_after(Life)
                 .build(),
             texts: Cache::builder()
                 .max_capacity(MAX_CACHED_BYTES)
@@ -410,54 +371,5 @@ async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<Tex
         bytes: text.as_ref().map_or(0, |text| text.len()),
         value: text,
         failed,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::{Duration, Instant};
-
-    use moka::Expiry as _;
-
-    use super::{ANSWER_LIFE, AgentLife, FAILURE_LIFE, LARGE_BYTES, LARGE_IDLE, Stored};
-
-    fn stored(bytes: usize, failed: bool) -> Stored<()> {
-        Stored {
-            value: (),
-            bytes,
-            failed,
-        }
-    }
-
-    fn created(stored: &Stored<()>) -> Option<Duration> {
-        AgentLife.expire_after_create(&(), stored, Instant::now())
-    }
-
-    fn read(stored: &Stored<()>, age: Duration, left: Duration) -> Option<Duration> {
-        let made = Instant::now();
-        AgentLife.expire_after_read(&(), stored, made + age, Some(left), made)
-    }
-
-    #[test]
-    fn a_large_file_of_a_callers_agent_goes_a_minute_after_its_last_use() {
-        let large = stored(LARGE_BYTES + 1, false);
-        assert_eq!(created(&large), Some(LARGE_IDLE));
-        let half = LARGE_IDLE / 2;
-        assert_eq!(read(&large, half, half), Some(LARGE_IDLE));
-        let second = Duration::from_secs(1);
-        assert_eq!(read(&large, ANSWER_LIFE - second, half), Some(second));
-        assert_eq!(
-            read(&large, ANSWER_LIFE + second, half),
-            Some(Duration::ZERO)
-        );
-    }
-
-    #[test]
-    fn use_never_extends_the_life_of_a_small_file() {
-        let small = stored(LARGE_BYTES, false);
-        assert_eq!(created(&small), Some(ANSWER_LIFE));
-        let left = Duration::from_secs(5);
-        assert_eq!(read(&small, ANSWER_LIFE - left, left), Some(left));
-        assert_eq!(created(&stored(10, true)), Some(FAILURE_LIFE));
     }
 }

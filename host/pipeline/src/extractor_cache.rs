@@ -1,15 +1,15 @@
 //! Cache of extractor results.
 
+use std::hash::Hash as _;
 use std::sync::Arc;
 
 use moka::sync::Cache;
-use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::PluginRef;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 
 use crate::CACHE_IDLE;
 use crate::document::Document;
+use crate::input_hash::InputHash;
 use crate::roles::RoleRequest;
 
 /// Estimated memory of an entry besides its text.
@@ -21,7 +21,7 @@ const OVERHEAD: usize = 128;
 #[derive(Clone, Debug)]
 pub struct ResultCache(Cache<Key, Arc<RawValue>>);
 
-/// SHA-256 of the inputs.
+/// Digest of the inputs.
 pub(crate) type Key = [u8; 32];
 
 impl ResultCache {
@@ -53,50 +53,47 @@ impl ResultCache {
 }
 
 /// The part of the key that all roles of a document share.
-pub(crate) struct Keys(Sha256);
+pub(crate) struct Keys(InputHash);
 
 impl Keys {
     /// `converter`: the plugin that made the HTML which the role reads, if one did.
     pub(crate) fn new(document: &Document, converter: Option<&PluginRef>) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(document.body_hash);
-        part(&mut hash, &document.url);
-        part(&mut hash, &document.final_url);
-        hash.update(document.status.to_be_bytes());
-        for (name, value) in &document.headers {
-            // These change with every response and do not affect the content.
-            if !matches!(name.as_str(), "date" | "age" | "expires" | "x-request-id") {
-                part(&mut hash, name);
-                part(&mut hash, value);
-            }
-        }
-        for hop in document.redirects() {
-            part(&mut hash, &hop.url);
-            hash.update(hop.status.to_be_bytes());
-        }
-        if let Some(converter) = converter {
-            part(&mut hash, &converter.digest);
-        }
+        let mut hash = InputHash::default();
+        let page = (document.body_hash, &document.url, &document.final_url);
+        page.hash(&mut hash);
+        document.status.hash(&mut hash);
+        // Some change with every response and do not affect the content.
+        let headers = document.headers.iter().filter(|(name, _)| {
+            !matches!(name.as_str(), "date" | "age" | "expires" | "x-request-id")
+        });
+        headers.collect::<Vec<_>>().hash(&mut hash);
+        let hops = document
+            .redirects()
+            .iter()
+            .map(|hop| (&hop.url, hop.status));
+        hops.collect::<Vec<_>>().hash(&mut hash);
+        converter.map(|plugin| &plugin.digest).hash(&mut hash);
         Self(hash)
     }
 
     pub(crate) fn role(&self, request: &RoleRequest, plugin: &PluginRef) -> Key {
         let mut hash = self.0.clone();
         // A project's answers are its own, also where another project has the same component.
-        let owner = plugin.project.map_or(0, ProjectId::get);
-        hash.update(owner.to_be_bytes());
-        part(&mut hash, &request.role);
-        part(&mut hash, &request.options);
-        part(&mut hash, &plugin.digest);
-        for input in &plugin.inputs {
-            part(&mut hash, input);
-        }
-        hash.finalize().into()
+        let inputs = (plugin.project, &plugin.digest, &plugin.inputs);
+        (&request.role, &request.options, inputs).hash(&mut hash);
+        hash.digest()
     }
 }
 
-/// Hashes the text with its length, so that no two lists of parts collide.
-fn part(hash: &mut Sha256, text: &str) {
-    hash.update((text.len() as u64).to_be_bytes());
-    hash.update(text.as_bytes());
+#[cfg(test)]
+mod tests {
+    use super::ResultCache;
+    use crate::CACHE_IDLE;
+
+    #[test]
+    fn results_that_nobody_asks_for_are_dropped() {
+        let policy = ResultCache::new(1_000).0.policy();
+        assert_eq!(policy.time_to_idle(), Some(CACHE_IDLE));
+        assert_eq!(policy.time_to_live(), None);
+    }
 }

@@ -3,7 +3,6 @@
 //! A cached answer is used only while all its inputs are unchanged: the project's newest page
 //! of the URL, the plugins, and the site's robots.txt and llms.txt.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,10 +13,10 @@ use moka::sync::Cache;
 use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_engine::PluginRef;
 use orbweaver_store::CloudMode;
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::CACHE_IDLE;
+use crate::input_hash::InputHash;
 use crate::site::Site;
 use crate::spec::ScanSpec;
 
@@ -37,8 +36,7 @@ pub(crate) struct Answers {
     youngest: Cache<PageKey, PageId>,
 }
 
-/// A digest of a request: as long for a caller's long URL and options as for short ones, so that
-/// what an entry takes is known.
+/// A digest of a request.
 type AnswerKey = [u8; 32];
 
 /// The key of a stored page: a digest of project, normalised URL, requested user agent and mode.
@@ -57,7 +55,7 @@ impl PageKey {
         mode: CloudMode,
     ) -> Self {
         Self {
-            digest: digest(&(project, url_key, user_agent)),
+            digest: InputHash::of(&(project, url_key, user_agent)),
             mode,
         }
     }
@@ -74,27 +72,7 @@ fn answer_key(project: ProjectId, spec: &ScanSpec) -> AnswerKey {
         content,
         browsing,
     } = spec;
-    digest(&(project, url, user_agent, cloud_mode, content, browsing))
-}
-
-/// SHA-256 of what a value hashes. Types hash themselves so that no value's bytes start with
-/// another's (documentation of [`Hash`]), so different values differ here, too.
-fn digest(value: &impl Hash) -> [u8; 32] {
-    struct Sha(Sha256);
-
-    impl Hasher for Sha {
-        fn write(&mut self, bytes: &[u8]) {
-            self.0.update(bytes);
-        }
-
-        fn finish(&self) -> u64 {
-            0
-        }
-    }
-
-    let mut sha = Sha(Sha256::new());
-    value.hash(&mut sha);
-    sha.0.finalize().into()
+    InputHash::of(&(project, url, user_agent, cloud_mode, content, browsing))
 }
 
 /// An answer and its inputs.
@@ -110,10 +88,14 @@ pub(crate) struct KeptAnswer {
 }
 
 impl KeptAnswer {
-    /// Bytes that the entry takes.
-    fn weight(&self) -> usize {
-        let plugins: usize = self.plugins.iter().map(|(role, _)| role.len()).sum();
-        self.json.len() + self.final_url.as_str().len() + plugins + OVERHEAD
+    /// Bytes that the entry takes. The site's files are weighed by their own caches.
+    fn weight(&self) -> u32 {
+        let plugin = |(role, plugin): &(String, Option<PluginRef>)| {
+            role.len() + plugin.as_ref().map_or(0, PluginRef::held_bytes)
+        };
+        let plugins: usize = self.plugins.iter().map(plugin).sum();
+        let bytes = self.json.len() + self.final_url.as_str().len() + plugins + OVERHEAD;
+        u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 }
 
@@ -122,12 +104,13 @@ impl Answers {
     pub(crate) fn new(bytes: u64) -> Self {
         let kept = Cache::builder()
             .max_capacity(bytes)
-            .weigher(|_, kept: &Arc<KeptAnswer>| u32::try_from(kept.weight()).unwrap_or(u32::MAX))
+            .weigher(|_, kept: &Arc<KeptAnswer>| kept.weight())
             .time_to_idle(CACHE_IDLE)
             .build();
         Self {
             kept,
-            // Without end: a page that was forgotten here could be taken for the newest later.
+            // These do not end: once its newest page is forgotten, a slow scan of an older page would
+            // make that the newest.
             youngest: Cache::new(PAGES),
         }
     }
@@ -166,11 +149,20 @@ impl Answers {
 
 #[cfg(test)]
 mod tests {
-    use orbweaver_core::ids::ProjectId;
-    use orbweaver_store::CloudMode;
+    use std::time::Instant;
 
-    use super::{PageKey, answer_key};
-    use crate::browsing::Browsing;
+    use bytes::Bytes;
+    use chrono::DateTime;
+    use orbweaver_core::ids::{PageId, ProjectId};
+    use orbweaver_fetch::Action;
+    use orbweaver_store::CloudMode;
+    use url::Url;
+
+    use super::{Answers, KeptAnswer, PageKey, answer_key};
+    use crate::CACHE_IDLE;
+    use crate::browsing::{Browsing, WaitSpec};
+    use crate::extract_fields::{ExtractSpec, PromptSpec};
+    use crate::site::Site;
     use crate::spec::{Content, ScanSpec};
 
     fn spec() -> ScanSpec {
@@ -184,17 +176,39 @@ mod tests {
         }
     }
 
+    fn extract(prompt: Option<&str>) -> ExtractSpec {
+        ExtractSpec {
+            options: String::new(),
+            prompt: prompt.map(|prompt| PromptSpec {
+                prompt: prompt.into(),
+                schema: None,
+            }),
+        }
+    }
+
     #[test]
     fn every_input_of_an_answer_is_in_its_key() {
         let project = ProjectId::from(7);
-        let changes: [fn(&mut ScanSpec); 7] = [
+        let changes: [fn(&mut ScanSpec); 19] = [
             |spec| spec.url.push('b'),
             |spec| spec.user_agent = Some(String::new()),
+            |spec| spec.user_agent = Some("Agent".into()),
             |spec| spec.cloud_mode = CloudMode::Auto,
-            |spec| spec.content.include_links = true,
             |spec| spec.content.metadata_only = true,
+            |spec| spec.content.only_main_content = true,
+            |spec| spec.content.include_links = true,
+            |spec| spec.content.screenshot = true,
             |spec| spec.content.extractors.push("audit".into()),
-            |spec| spec.browsing.wait = Some(crate::browsing::WaitSpec::default()),
+            |spec| spec.content.extractors.push("audits".into()),
+            |spec| drop(spec.content.options.insert("audit".into(), "{}".into())),
+            |spec| spec.content.extract = Some(extract(None)),
+            |spec| spec.content.extract = Some(extract(Some("a price"))),
+            |spec| spec.browsing.wait = Some(WaitSpec::default()),
+            |spec| spec.browsing.headers.push(("a".into(), "b".into())),
+            |spec| spec.browsing.cookies = Some("a=b".into()),
+            |spec| spec.browsing.actions.push(Action::Screenshot {}),
+            |spec| spec.browsing.session = Some("a".into()),
+            |spec| spec.browsing.session = Some("b".into()),
         ];
         let mut keys = vec![
             answer_key(project, &spec()),
@@ -217,17 +231,44 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_page_key_do_not_run_into_each_other() {
-        let key = |url, agent| PageKey::new(ProjectId::from(1), url, agent, CloudMode::None);
-        assert_ne!(key("ab", "c"), key("a", "bc"));
-        assert_ne!(
-            key("a", ""),
-            PageKey::new(ProjectId::from(2), "a", "", CloudMode::None)
-        );
-        assert_ne!(
-            key("a", ""),
-            PageKey::new(ProjectId::from(1), "a", "", CloudMode::Auto)
-        );
-        assert_eq!(key("a", "b"), key("a", "b"));
+    fn a_page_s_key_has_project_url_agent_and_mode() {
+        let key = |project: i64, url, agent, mode| PageKey::new(project.into(), url, agent, mode);
+        let page = key(1, "a", "b", CloudMode::None);
+        assert_eq!(page, key(1, "a", "b", CloudMode::None));
+        for other in [
+            key(2, "a", "b", CloudMode::None),
+            key(1, "ab", "", CloudMode::None),
+            key(1, "a", "c", CloudMode::None),
+            key(1, "a", "b", CloudMode::Auto),
+        ] {
+            assert_ne!(page, other);
+        }
+    }
+
+    #[test]
+    fn answers_that_nobody_asks_for_are_dropped_and_newest_pages_are_not() {
+        let answers = Answers::new(1_000);
+        assert_eq!(answers.kept.policy().time_to_idle(), Some(CACHE_IDLE));
+        assert_eq!(answers.youngest.policy().time_to_idle(), None);
+    }
+
+    #[test]
+    fn an_answer_weighs_what_a_caller_decides_the_size_of() {
+        let kept = |json: &str, url: &str, plugins| KeptAnswer {
+            json: Bytes::copy_from_slice(json.as_bytes()),
+            page_key: PageKey::new(ProjectId::from(1), url, "", CloudMode::None),
+            page: PageId::from(1),
+            fetched_at: DateTime::UNIX_EPOCH,
+            final_url: Url::parse(url).unwrap(),
+            site: Site::default(),
+            plugins,
+            at: Instant::now(),
+        };
+        let weight = |json, url, plugins| kept(json, url, plugins).weight();
+        let least = weight("", "https://e.org/", Vec::new());
+        assert_eq!(weight("{}", "https://e.org/", Vec::new()), least + 2);
+        assert_eq!(weight("", "https://e.org/abc", Vec::new()), least + 3);
+        let roles = vec![("role".to_owned(), None)];
+        assert_eq!(weight("", "https://e.org/", roles), least + 4);
     }
 }

@@ -19,6 +19,7 @@ mod extract_fields;
 mod extractor_cache;
 mod extractor_options;
 mod fetch_code;
+mod input_hash;
 mod invalid_field;
 mod kept_answers;
 mod option_rules;

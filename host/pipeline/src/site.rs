@@ -97,3 +97,15 @@ impl Policies {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Policies;
+    use crate::CACHE_IDLE;
+
+    #[test]
+    fn policies_that_nobody_asks_for_are_dropped() {
+        let policy = Policies::default().0.policy();
+        assert_eq!(policy.time_to_idle(), Some(CACHE_IDLE));
+    }
+}

@@ -112,7 +112,7 @@ impl Base {
     }
 
     /// Resolves common forms by copying; `None` if the standard's parser is needed: bytes other
-    /// than plain ASCII, escaped dots, unusual hosts.
+    /// than plain ASCII, escaped dots, `..` after a drive letter, unusual hosts.
     fn join_plain(&self, href: &str, out: &mut Resolved) -> Option<bool> {
         let href = trim(href);
         let bytes = href.as_bytes();
@@ -335,7 +335,11 @@ fn push_path(rest: &str, out: &mut Resolved) -> Option<bool> {
                     let root = out.path_start as usize;
                     let parent = out.text.len() - 1;
                     let slash = out.text.get(root..parent)?.rfind('/').unwrap_or(0);
-                    out.text.truncate(root + slash + 1);
+                    let keep = root + slash + 1;
+                    if out.text.get(keep..parent).is_some_and(is_drive_letter) {
+                        return None;
+                    }
+                    out.text.truncate(keep);
                 }
                 name => {
                     out.text.push_str(name);
@@ -350,6 +354,13 @@ fn push_path(rest: &str, out: &mut Resolved) -> Option<bool> {
     }
     out.path_end = out.text.len() as u32;
     push_query(rest, out)
+}
+
+/// Whether a segment looks like a Windows drive letter. By the standard, `..` keeps one in `file:`
+/// URLs alone. The parser (url 2.5) keeps it in all, and decides for the whole service: two
+/// readings of one URL would be two pages.
+fn is_drive_letter(segment: &str) -> bool {
+    matches!(segment.as_bytes(), [letter, b':' | b'|'] if letter.is_ascii_alphabetic())
 }
 
 /// Appends a query, if there is one, and the rest of the reference.
