@@ -1,7 +1,7 @@
 //! robots.txt, llms.txt and llms-full.txt, cached per origin.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -33,6 +33,8 @@ const MAX_CACHED_BYTES: u64 = 64 << 20;
 /// Memory for robots.txt that were asked for with user agents of callers, who may name any
 /// number of them: apart, so that nobody's agents displace what crawls need.
 const MAX_AGENTS_BYTES: u64 = 16 << 20;
+/// Origins whose newest robots.txt is remembered, to be shared by agents that get the same.
+const MAX_NEWEST: u64 = 4096;
 /// What a cache keeps around an entry, in bytes.
 const ENTRY_BYTES: usize = 256;
 /// Bytes of an llms.txt or llms-full.txt that are kept.
@@ -116,6 +118,12 @@ impl RobotsAnswer {
         }
     }
 
+    /// Whether a response says the same.
+    fn is_of(&self, status: Option<u16>, body: &[u8], error: Option<&FetchError>) -> bool {
+        let text = self.text.as_ref().map(String::as_bytes);
+        error.is_none() && self.status == status && text == Some(body)
+    }
+
     /// Bytes that this takes in memory, its rules included.
     pub fn held_bytes(&self) -> usize {
         size_of::<Self>()
@@ -174,18 +182,12 @@ impl<T> Stored<T> {
 }
 
 impl Stored<Arc<RobotsAnswer>> {
-    fn of(answer: RobotsAnswer) -> Self {
+    fn of(answer: Arc<RobotsAnswer>) -> Self {
         Self {
             bytes: answer.held_bytes(),
             failed: answer.robots.is_unreachable(),
-            value: Arc::new(answer),
+            value: answer,
         }
-    }
-
-    /// Whether a response says the same.
-    fn is_of(&self, status: Option<u16>, body: &[u8], error: Option<&FetchError>) -> bool {
-        let text = self.value.text.as_ref().map(String::as_bytes);
-        error.is_none() && self.value.status == status && text == Some(body)
     }
 }
 
@@ -206,6 +208,8 @@ pub struct SiteFiles {
     robots: Cache<String, Stored<Arc<RobotsAnswer>>>,
     /// By origin and a digest of the user agent.
     robots_of_agents: Cache<(String, [u8; 32]), Stored<Arc<RobotsAnswer>>>,
+    /// The newest answer of an origin to any agent, as long as one of the others keeps it.
+    newest: Cache<String, Weak<RobotsAnswer>>,
     texts: Cache<(String, Name), Stored<TextFile>>,
 }
 
@@ -221,6 +225,10 @@ impl SiteFiles {
                 .max_capacity(MAX_AGENTS_BYTES)
                 .weigher(|(origin, _): &(String, _), stored: &Stored<_>| stored.weight(origin))
                 .expire_after(Life)
+                .build(),
+            newest: Cache::builder()
+                .max_capacity(MAX_NEWEST)
+                .time_to_live(ANSWER_LIFE)
                 .build(),
             texts: Cache::builder()
                 .max_capacity(MAX_CACHED_BYTES)
@@ -249,10 +257,13 @@ impl SiteFiles {
     #[crate::boxed]
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
         let origin = origin(url);
-        let made = self
-            .robots
-            .get_with(origin.clone(), fetch_robots(fetcher, origin, None, None));
-        made.await.value
+        let made = async {
+            let known = self.newest(&origin).await;
+            let made = fetch_robots(fetcher, &origin, None, &known).await;
+            self.note(&origin, &made).await;
+            made
+        };
+        self.robots.get_with(origin.clone(), made).await.value
     }
 
     /// As [`robots`](Self::robots), asked for with this user agent: some sites answer each
@@ -262,10 +273,25 @@ impl SiteFiles {
         let origin = origin(url);
         let key = (origin.clone(), Sha256::digest(agent).into());
         let made = async {
-            let known = self.robots.get(&origin).await;
-            fetch_robots(fetcher, origin, Some(agent), known).await
+            let mut known = self.newest(&origin).await;
+            known.extend(self.robots.get(&origin).await.map(|own| own.value));
+            let made = fetch_robots(fetcher, &origin, Some(agent), &known).await;
+            self.note(&origin, &made).await;
+            made
         };
         self.robots_of_agents.get_with(key, made).await.value
+    }
+
+    /// The newest answer of an origin to any agent.
+    async fn newest(&self, origin: &str) -> Vec<Arc<RobotsAnswer>> {
+        let newest = self.newest.get(origin).await;
+        newest.and_then(|weak| weak.upgrade()).into_iter().collect()
+    }
+
+    /// Notes an origin's newest answer.
+    async fn note(&self, origin: &str, made: &Stored<Arc<RobotsAnswer>>) {
+        let newest = Arc::downgrade(&made.value);
+        self.newest.insert(origin.to_owned(), newest).await;
     }
 
     /// llms.txt of a URL's origin.
@@ -305,18 +331,18 @@ fn request(origin: &str, path: &str, max_bytes: u64) -> Request {
     }
 }
 
-/// `known`: the answer to another agent, which is shared where this agent gets the same.
+/// `known`: answers to other agents, of which one is shared if this agent gets the same.
 async fn fetch_robots(
     fetcher: &Fetcher,
-    origin: String,
+    origin: &str,
     agent: Option<&str>,
-    known: Option<Stored<Arc<RobotsAnswer>>>,
+    known: &[Arc<RobotsAnswer>],
 ) -> Stored<Arc<RobotsAnswer>> {
     // One byte more than the parser reads, so that it sees that the file was cut.
     let request = Request {
         user_agent: agent.map(str::to_owned),
         max_redirects: Some(ROBOTS_REDIRECTS),
-        ..request(&origin, "/robots.txt", MAX_ROBOTS_BYTES as u64 + 1)
+        ..request(origin, "/robots.txt", MAX_ROBOTS_BYTES as u64 + 1)
     };
     let result = Box::pin(fetcher.fetch(request)).await;
     let (status, body, error) = match result {
@@ -326,10 +352,11 @@ async fn fetch_robots(
         Err(error) => (None, Bytes::new(), Some(error)),
     };
     let size = body.len();
-    if let Some(known) = known.filter(|known| known.is_of(status, &body, error.as_ref())) {
-        return known;
+    let mut known = known.iter();
+    if let Some(known) = known.find(|known| known.is_of(status, &body, error.as_ref())) {
+        return Stored::of(Arc::clone(known));
     }
-    let read = move || Stored::of(RobotsAnswer::read(status, &body, error));
+    let read = move || Stored::of(Arc::new(RobotsAnswer::read(status, &body, error)));
     if size <= INLINE_BYTES {
         return read();
     }
@@ -338,7 +365,7 @@ async fn fetch_robots(
     let read = tokio::task::spawn_blocking(read).await;
     read.unwrap_or_else(|error| {
         tracing::error!(%error, origin, "cannot parse a robots.txt");
-        Stored::of(RobotsAnswer::read(None, &Bytes::new(), None))
+        Stored::of(Arc::new(RobotsAnswer::read(None, &Bytes::new(), None)))
     })
 }
 

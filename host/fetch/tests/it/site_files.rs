@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use orbweaver_fetch::{
     Fetcher, Kind, Request, ResolveError, RobotsAnswer, RobotsFailure, RobotsVerdict, SubKind,
@@ -213,10 +214,12 @@ async fn llms_txt_is_text_or_absent() {
 async fn robots_txt_of_callers_agents_do_not_displace_our_own() {
     let origin = Origin::start().await.unwrap();
     let large = "disallow: /\n".repeat(5_000);
-    origin.set(
-        "/robots.txt",
-        Reply::text(format!("user-agent: *\n{large}")),
-    );
+    // No two answers are the same, so that agents cannot share them.
+    let count = AtomicU64::new(0);
+    origin.set_under("/robots.txt", move |_| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        Reply::text(format!("# {number}\nuser-agent: *\n{large}"))
+    });
     let fetcher = fetcher();
     let url = Url::parse(&origin.url("/")).unwrap();
     let files = fetcher.site_files();
@@ -267,4 +270,19 @@ async fn agents_that_get_the_same_file_share_it() {
     origin.set("/robots.txt", failure);
     let failed = files.robots_as(&fetcher, &url, "AgentC").await;
     assert!(failed.robots.is_unreachable());
+}
+
+#[tokio::test]
+async fn agents_share_a_file_that_was_never_fetched_as_ourselves() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/robots.txt", Reply::text("user-agent: *\ndisallow: /a\n"));
+    let fetcher = fetcher();
+    let url = Url::parse(&origin.url("/")).unwrap();
+    let files = fetcher.site_files();
+    let first = files.robots_as(&fetcher, &url, "AgentA").await;
+    let second = files.robots_as(&fetcher, &url, "AgentB").await;
+    assert!(Arc::ptr_eq(&first, &second));
+    let own = robots(&fetcher, &origin).await;
+    assert!(Arc::ptr_eq(&first, &own));
+    assert_eq!(origin.count("/robots.txt"), 3, "each asks for itself");
 }
