@@ -1,18 +1,16 @@
-//! From HTML to a snapshot: a tokenizer of our own, html5ever's tree builder over an arena,
-//! then one pass in document order.
+//! From HTML to a snapshot: a tokenizer, a tree builder over an arena, then one pass in document
+//! order.
 
 mod arena;
-mod atoms;
+mod builder;
 mod emit;
+mod names;
 mod need;
 mod nesting;
-mod sink;
+mod token;
 mod tokenizer;
 
 use std::borrow::Cow;
-
-use html5ever::tendril::StrTendril;
-use html5ever::tree_builder::TreeSink;
 
 use crate::Snapshot;
 pub use need::ParseNeed;
@@ -65,11 +63,11 @@ pub fn parse_with(html: &str, limits: &Limits) -> Snapshot {
     let whole = html;
     let html = &html[..html.floor_char_boundary(MAX_HTML)];
 
-    let source = StrTendril::from_slice(&with_line_feeds(html));
-    let consumer = nesting::Nesting::new(sink::Sink::new(source.len(), limits));
-    let cut = tokenizer::Tokenizer::new(&source, &consumer).run();
-    let mut arena = consumer.into_sink().finish();
-    arena.truncated |= cut || html.len() < whole.len();
+    let page = with_line_feeds(html);
+    let builder = builder::Builder::new(arena::Arena::new(page.len(), limits));
+    let nesting = nesting::Nesting::new(builder, max_nodes);
+    let mut arena = tokenizer::Tokenizer::new(&page, nesting).run();
+    arena.truncated |= html.len() < whole.len();
     emit::write(arena, max_nodes, max_depth)
 }
 
