@@ -74,8 +74,21 @@ pub fn parse_with(html: &str, limits: &Limits) -> Snapshot {
 /// The page with all line ends made `\n`:
 /// <https://html.spec.whatwg.org/multipage/parsing.html#preprocessing-the-input-stream>
 fn with_line_feeds(html: &str) -> Cow<'_, str> {
-    match memchr::memchr(b'\r', html.as_bytes()) {
-        Some(_) => Cow::Owned(html.replace("\r\n", "\n").replace('\r', "\n")),
-        None => Cow::Borrowed(html),
+    let mut page = String::new();
+    let mut copied = 0;
+    for at in memchr::memchr_iter(b'\r', html.as_bytes()) {
+        if copied == 0 {
+            page.reserve_exact(html.len());
+        }
+        page.push_str(&html[copied..at]);
+        copied = at + 1;
+        if html.as_bytes().get(copied) != Some(&b'\n') {
+            page.push('\n');
+        }
     }
+    if copied == 0 {
+        return Cow::Borrowed(html);
+    }
+    page.push_str(&html[copied..]);
+    Cow::Owned(page)
 }

@@ -45,7 +45,7 @@ impl Builder {
             }
             tag::FORM => self.end_form(),
             tag::P => {
-                if !self.open.has_in_button_scope(tag::P) {
+                if !self.open.has_p_in_button_scope() {
                     self.insert_implied(tag::P);
                 }
                 self.open.close_p();

@@ -80,18 +80,13 @@ impl Builder {
     /// Inserts and opens a formatting element, of which the list has at most three that are alike.
     pub(super) fn insert_formatting(&mut self, tag: &Tag<'_>) {
         let name = tag.name.tag();
-        let mut alike = self
-            .formatting
-            .since_marker()
-            .filter(|(_, entry)| entry.tag == name)
-            .filter(|(_, entry)| self.arena.has_equal_attrs(entry.node, &tag.attrs))
-            .map(|(index, _)| index);
         let (mut count, mut earliest) = (0, 0);
-        for index in alike.by_ref() {
-            count += 1;
-            earliest = index;
+        for (index, entry) in self.formatting.since_marker() {
+            if entry.tag == name && self.arena.has_equal_attrs(entry.node, &tag.attrs) {
+                count += 1;
+                earliest = index;
+            }
         }
-        drop(alike);
         if count >= 3 {
             self.formatting.entries.remove(earliest);
         }

@@ -49,21 +49,25 @@ impl Open {
 
 /// The open elements, the innermost last.
 #[derive(Default)]
-pub(super) struct Stack(Vec<Open>);
+pub(super) struct Stack {
+    open: Vec<Open>,
+    /// How many of them are `<p>`. Most tags ask for one, and mostly there is none.
+    paragraphs: u32,
+}
 
 impl Stack {
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.open.len()
     }
 
     pub(super) fn iter(&self) -> std::slice::Iter<'_, Open> {
-        self.0.iter()
+        self.open.iter()
     }
 
     /// The current node.
     #[inline]
     pub(super) fn current(&self) -> Open {
-        self.0.last().copied().unwrap_or(Open::DOCUMENT)
+        self.open.last().copied().unwrap_or(Open::DOCUMENT)
     }
 
     /// The `<html>` element, which is the outermost.
@@ -73,64 +77,73 @@ impl Stack {
 
     /// The second element, if it is `<body>`.
     pub(super) fn body(&self) -> Option<Open> {
-        self.0.get(1).filter(|e| e.is_tag(tag::BODY)).copied()
+        self.open.get(1).filter(|e| e.is_tag(tag::BODY)).copied()
     }
 
     /// An element by its distance from the outermost one.
     pub(super) fn get(&self, index: usize) -> Open {
-        self.0.get(index).copied().unwrap_or(Open::DOCUMENT)
+        self.open.get(index).copied().unwrap_or(Open::DOCUMENT)
     }
 
     #[inline]
     pub(super) fn push(&mut self, element: Open) {
-        self.0.push(element);
+        self.paragraphs += u32::from(element.is_tag(tag::P));
+        self.open.push(element);
     }
 
     #[inline]
-    pub(super) fn pop(&mut self) {
-        self.0.pop();
+    pub(super) fn pop(&mut self) -> Option<Open> {
+        let element = self.open.pop()?;
+        self.paragraphs -= u32::from(element.is_tag(tag::P));
+        Some(element)
     }
 
     pub(super) fn truncate(&mut self, len: usize) {
-        self.0.truncate(len);
+        while self.open.len() > len {
+            self.pop();
+        }
     }
 
+    /// Inserts a formatting element.
     pub(super) fn insert(&mut self, index: usize, element: Open) {
-        self.0.insert(index.min(self.0.len()), element);
+        self.open.insert(index.min(self.open.len()), element);
     }
 
+    /// Puts a formatting element in place of another one.
     pub(super) fn replace(&mut self, index: usize, element: Open) {
-        if let Some(open) = self.0.get_mut(index) {
+        if let Some(open) = self.open.get_mut(index) {
             *open = element;
         }
     }
 
     pub(super) fn remove(&mut self, index: usize) {
-        if index < self.0.len() {
-            self.0.remove(index);
+        if index < self.open.len() {
+            let element = self.open.remove(index);
+            self.paragraphs -= u32::from(element.is_tag(tag::P));
         }
     }
 
     /// Where a node is, from the innermost on.
+    #[inline]
     pub(super) fn position(&self, node: u32) -> Option<usize> {
-        self.0.iter().rposition(|open| open.node == node)
+        self.open.iter().rposition(|open| open.node == node)
     }
 
     pub(super) fn remove_node(&mut self, node: u32) {
         if let Some(index) = self.position(node) {
-            self.0.remove(index);
+            self.remove(index);
         }
     }
 
     /// Whether any element is this one of HTML, in whatever scope.
     pub(super) fn has(&self, tag: u16) -> bool {
-        self.0.iter().any(|open| open.is_tag(tag))
+        self.open.iter().any(|open| open.is_tag(tag))
     }
 
     /// Whether there is such an element before one that ends the scope.
     #[inline]
     pub(super) fn has_in(&self, scope: u32, is_it: impl Fn(&Open) -> bool) -> bool {
-        for open in self.0.iter().rev() {
+        for open in self.open.iter().rev() {
             if is_it(open) {
                 return true;
             }
@@ -148,8 +161,9 @@ impl Stack {
     }
 
     #[inline]
-    pub(super) fn has_in_button_scope(&self, tag: u16) -> bool {
-        self.has_in(class::SCOPE | class::BUTTON_SCOPE, |open| open.is_tag(tag))
+    pub(super) fn has_p_in_button_scope(&self) -> bool {
+        let scope = class::SCOPE | class::BUTTON_SCOPE;
+        self.paragraphs > 0 && self.has_in(scope, |open| open.is_tag(tag::P))
     }
 
     pub(super) fn has_in_list_scope(&self, tag: u16) -> bool {
@@ -165,33 +179,30 @@ impl Stack {
         self.imply_end_tags_of(class::IMPLIED_END);
     }
 
+    /// Pops elements of a class.
     pub(super) fn imply_end_tags_of(&mut self, class: u32) {
         while self.current().is(class) {
-            self.0.pop();
+            self.pop();
         }
     }
 
     /// [`imply_end_tags`](Self::imply_end_tags) up to an element of this name.
     pub(super) fn imply_end_tags_except(&mut self, name: Name) {
-        while self
-            .0
-            .last()
-            .is_some_and(|open| open.is(class::IMPLIED_END) && !open.is_html(name))
-        {
-            self.0.pop();
+        while self.current().is(class::IMPLIED_END) && !self.current().is_html(name) {
+            self.pop();
         }
     }
 
     /// Pops elements until the current one is in a class.
     pub(super) fn pop_to(&mut self, class: u32) {
-        while self.0.last().is_some_and(|open| !open.is(class)) {
-            self.0.pop();
+        while self.open.last().is_some_and(|open| !open.is(class)) {
+            self.pop();
         }
     }
 
     /// Pops elements until such a one has been popped.
     pub(super) fn pop_through(&mut self, is_it: impl Fn(&Open) -> bool) {
-        while self.0.pop().is_some_and(|open| !is_it(&open)) {}
+        while self.pop().is_some_and(|open| !is_it(&open)) {}
     }
 
     pub(super) fn pop_through_tag(&mut self, tag: u16) {
@@ -207,7 +218,7 @@ impl Stack {
     /// [`close_p`](Self::close_p), if one is open here.
     #[inline]
     pub(super) fn close_p_in_button_scope(&mut self) {
-        if self.has_in_button_scope(tag::P) {
+        if self.has_p_in_button_scope() {
             self.close_p();
         }
     }

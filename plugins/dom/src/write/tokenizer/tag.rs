@@ -12,6 +12,31 @@ use super::{State, Tokenizer, is_space, without_nul};
 /// Attributes of one tag; more are left out. Each is compared with those before it.
 const MAX_ATTRS: usize = 512;
 
+/// Ends the name of a tag.
+const ENDS_TAG_NAME: u8 = 1;
+/// Ends the name of an attribute.
+const ENDS_ATTR_NAME: u8 = 2;
+/// Is another character in the tree: a capital letter or a NUL.
+const CHANGES: u8 = 4;
+
+/// What bytes mean in names.
+static BYTES: [u8; 256] = bytes();
+
+const fn bytes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < classes.len() {
+        classes[byte] = match byte as u8 {
+            b'\t' | b'\n' | b'\x0c' | b' ' | b'/' | b'>' => ENDS_TAG_NAME | ENDS_ATTR_NAME,
+            b'=' => ENDS_ATTR_NAME,
+            b'A'..=b'Z' | 0 => CHANGES,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+}
+
 impl<'a> Tokenizer<'a> {
     /// A start tag, whose name begins here.
     pub(super) fn start_tag(&mut self) -> State {
@@ -35,7 +60,7 @@ impl<'a> Tokenizer<'a> {
 
     /// The name of a tag, and its letters unless the snapshot's table has them.
     pub(super) fn tag_name(&mut self) -> (Name, Cow<'a, str>) {
-        let (key, text) = self.name(|byte| is_space(byte) || matches!(byte, b'/' | b'>'));
+        let (key, text) = self.name(ENDS_TAG_NAME);
         match Names::known(key) {
             Some(name) if name.tag() != 0 => (name, Cow::Borrowed("")),
             Some(name) => (name, text),
@@ -43,22 +68,23 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// A name: everything up to a byte that ends it, lower-case, and its key.
-    fn name(&mut self, is_end: impl Fn(u8) -> bool) -> (u128, Cow<'a, str>) {
+    /// A name: everything up to a byte that `ends` it, lower-case, and its key. The first byte
+    /// belongs to it in any case: `=` may begin an attribute's.
+    fn name(&mut self, ends: u8) -> (u128, Cow<'a, str>) {
         let start = self.at;
-        let mut plain = true;
-        let mut end = start;
-        for byte in self.rest(start) {
-            // The first byte belongs to a name in any case: `=` may begin an attribute's.
-            if end > start && is_end(*byte) {
+        let mut seen = BYTES[usize::from(self.byte(start).unwrap_or_default())];
+        let mut end = start + 1;
+        for byte in self.rest(end) {
+            let class = BYTES[usize::from(*byte)];
+            if class & ends != 0 {
                 break;
             }
-            plain &= !byte.is_ascii_uppercase() && *byte != 0;
+            seen |= class;
             end += 1;
         }
         self.at = end;
         let name = &self.html[start..end];
-        if plain {
+        if seen & CHANGES == 0 {
             let key = names::key_at(self.bytes, start, end - start);
             return (key, Cow::Borrowed(name));
         }
@@ -84,8 +110,7 @@ impl<'a> Tokenizer<'a> {
                     }
                 }
                 _ => {
-                    let (key, name) =
-                        self.name(|byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'='));
+                    let (key, name) = self.name(ENDS_ATTR_NAME);
                     let mut attribute = Attr::new(key, name);
                     self.skip_space();
                     if self.byte(self.at)? == b'=' {
