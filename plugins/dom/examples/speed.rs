@@ -1,4 +1,4 @@
-//! Times parsing into a snapshot against scraper's parse of the same pages.
+//! Times parsing into a snapshot against scraper's parse of the same pages, in turns. Medians of pages.
 //!
 //! `cargo run --release -p orbweaver-dom --features write --example speed -- FOLDER [ROUNDS]`
 
@@ -47,8 +47,8 @@ fn main() -> ExitCode {
         }
     };
 
-    println!("| size | pages | KB | parse µs | scraper µs | ratio of medians | median ratio |");
-    println!("|---|---|---|---|---|---|---|");
+    println!("| size | pages | KB | parse µs | MB/s | scraper µs | MB/s | median ratio |");
+    println!("|---|---|---|---|---|---|---|---|");
     let mut from = 0;
     for (to, class) in CLASSES {
         let class_pages: Vec<_> = pages
@@ -60,8 +60,10 @@ fn main() -> ExitCode {
             continue;
         }
         let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut speeds, mut their_speeds) = (Vec::new(), Vec::new());
         for (_, html) in &class_pages {
             let (mut a, mut b) = (Vec::new(), Vec::new());
+            let bytes = html.len() as f64;
             for _ in 0..rounds {
                 a.push(time(|| orbweaver_dom::parse(html)).as_secs_f64() * 1e6);
                 b.push(time(|| scraper::Html::parse_document(html)).as_secs_f64() * 1e6);
@@ -70,14 +72,18 @@ fn main() -> ExitCode {
             ours.push(a);
             theirs.push(b);
             ratios.push(a / b);
+            speeds.push(bytes / a);
+            their_speeds.push(bytes / b);
         }
         let bytes: usize = class_pages.iter().map(|(_, html)| html.len()).sum();
-        let (a, b) = (median(&mut ours), median(&mut theirs));
         println!(
-            "| {class} | {} | {} | {a:.0} | {b:.0} | {:.3} | {:.3} |",
+            "| {class} | {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.3} |",
             class_pages.len(),
             bytes / class_pages.len() / 1024,
-            a / b,
+            median(&mut ours),
+            median(&mut speeds),
+            median(&mut theirs),
+            median(&mut their_speeds),
             median(&mut ratios),
         );
     }

@@ -1,18 +1,16 @@
-//! From HTML to a snapshot: a tokenizer of our own, html5ever's tree builder over an arena,
-//! then one pass in document order.
+//! From HTML to a snapshot: a tokenizer, a tree builder over an arena, then one pass in document
+//! order.
 
 mod arena;
-mod atoms;
+mod builder;
 mod emit;
+mod names;
 mod need;
 mod nesting;
-mod sink;
+mod token;
 mod tokenizer;
 
 use std::borrow::Cow;
-
-use html5ever::tendril::StrTendril;
-use html5ever::tree_builder::TreeSink;
 
 use crate::Snapshot;
 pub use need::ParseNeed;
@@ -65,19 +63,32 @@ pub fn parse_with(html: &str, limits: &Limits) -> Snapshot {
     let whole = html;
     let html = &html[..html.floor_char_boundary(MAX_HTML)];
 
-    let source = StrTendril::from_slice(&with_line_feeds(html));
-    let consumer = nesting::Nesting::new(sink::Sink::new(source.len(), limits));
-    let cut = tokenizer::Tokenizer::new(&source, &consumer).run();
-    let mut arena = consumer.into_sink().finish();
-    arena.truncated |= cut || html.len() < whole.len();
+    let page = with_line_feeds(html);
+    let builder = builder::Builder::new(arena::Arena::new(page.len(), limits));
+    let nesting = nesting::Nesting::new(builder, max_nodes);
+    let mut arena = tokenizer::Tokenizer::new(&page, nesting).run();
+    arena.truncated |= html.len() < whole.len();
     emit::write(arena, max_nodes, max_depth)
 }
 
 /// The page with all line ends made `\n`:
 /// <https://html.spec.whatwg.org/multipage/parsing.html#preprocessing-the-input-stream>
 fn with_line_feeds(html: &str) -> Cow<'_, str> {
-    match memchr::memchr(b'\r', html.as_bytes()) {
-        Some(_) => Cow::Owned(html.replace("\r\n", "\n").replace('\r', "\n")),
-        None => Cow::Borrowed(html),
+    let mut page = String::new();
+    let mut copied = 0;
+    for at in memchr::memchr_iter(b'\r', html.as_bytes()) {
+        if copied == 0 {
+            page.reserve_exact(html.len());
+        }
+        page.push_str(&html[copied..at]);
+        copied = at + 1;
+        if html.as_bytes().get(copied) != Some(&b'\n') {
+            page.push('\n');
+        }
     }
+    if copied == 0 {
+        return Cow::Borrowed(html);
+    }
+    page.push_str(&html[copied..]);
+    Cow::Owned(page)
 }

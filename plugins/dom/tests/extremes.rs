@@ -157,6 +157,31 @@ fn text_that_is_added_in_turns() {
     assert!(text.starts_with("acdcd") && text.ends_with("eee"));
 }
 
+/// White space in a table waits for the next tag, here the one that is too deep.
+#[test]
+fn text_before_a_tag_that_is_too_deep_is_kept() {
+    for depth in 480..520 {
+        let page =
+            "<table><tr><td>".repeat(depth / 4) + &"<x-y>".repeat(depth % 4) + "<table>\n<b>";
+        let snapshot = parse_with(&page, &NO_LIMITS);
+        let view = snapshot.view().expect("a snapshot");
+        assert_eq!(view.root().text_content(), "\n", "{depth}");
+    }
+}
+
+#[test]
+fn a_snapshot_grows_with_its_page() {
+    for pattern in orbweaver_nasty::html() {
+        let size = |bytes: usize| parse(&pattern.sized(bytes)).size() as f64;
+        let growth = size(40_000) / size(20_000);
+        assert!(
+            growth < orbweaver_nasty::MAX_GROWTH,
+            "{}: {growth}",
+            pattern.name
+        );
+    }
+}
+
 #[test]
 fn long_runs_of_one_thing() {
     for piece in [

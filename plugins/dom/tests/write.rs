@@ -130,6 +130,30 @@ fn nodes_beyond_the_limit_are_left_out() {
 }
 
 #[test]
+fn a_page_that_is_left_unread_is_truncated_whatever_was_taken_out_of_its_tree() {
+    let limits = Limits {
+        max_nodes: 5,
+        ..Limits::default()
+    };
+    // The frameset takes the body's place, which makes room for one frame, but the page is full.
+    let snapshot = parse_with("<b><frameset><frame><frame>", &limits);
+    assert!(snapshot.view().expect("a snapshot").truncated());
+    let snapshot = parse_with("<b><frameset>", &limits);
+    assert_eq!(outline(&snapshot), "html(head frameset)");
+    assert!(!snapshot.view().expect("a snapshot").truncated());
+}
+
+#[test]
+fn a_declarative_shadow_root_is_a_template_that_is_there_once() {
+    let snapshot = parse("<div><template shadowrootmode=open><p>x</template>");
+    assert_eq!(
+        outline(&snapshot),
+        r#"html(head body(div(template shadowrootmode=open(p("x")))))"#
+    );
+    assert_eq!(snapshot.text, "shadowrootmodeopenx");
+}
+
+#[test]
 fn links_between_nodes_agree() {
     let snapshot = parse("<ul><li>1<li>2<b>x</b></ul><table><tr><td>a<td>b</table>t<br>");
     let view = snapshot.view().expect("a snapshot");

@@ -1,11 +1,9 @@
 //! The tree while it is being built: nodes in one vector, links as indices.
 
-use html5ever::tree_builder::NodeOrText;
-use html5ever::{Attribute, LocalName};
+use std::ops::Range;
 
 use super::Limits;
-use super::atoms::{self, NameTable};
-use super::sink::Handle;
+use super::token::{Attr, AttrParts};
 use crate::format::{KIND_DOCUMENT, KIND_ELEMENT, KIND_TEXT, NONE};
 
 /// Attributes one element may gain from repeated `<html>` and `<body>` tags.
@@ -67,12 +65,10 @@ pub(super) struct Arena {
     pub(super) truncated: bool,
     max_text: usize,
     max_attrs: usize,
-    tag_ids: &'static NameTable,
-    attr_ids: &'static NameTable,
 }
 
 impl Arena {
-    /// A document without children; see [`Sink::new`](super::sink::Sink::new).
+    /// A document without children. `html_len`: length of the source, for sizing.
     pub(super) fn new(html_len: usize, limits: &Limits) -> Self {
         // Real pages have a node per 30 to 60 bytes and an attribute per 40 to 80.
         let nodes = html_len / 32 + 64;
@@ -91,8 +87,6 @@ impl Arena {
                 .min(limits.max_text as usize)
                 .min(1 << 30),
             max_attrs: limits.max_attrs.min(1 << 28) as usize,
-            tag_ids: &atoms::TAGS,
-            attr_ids: &atoms::ATTRS,
         };
         arena.push_node(ArenaNode::new(KIND_DOCUMENT, 0, 0));
         arena
@@ -126,50 +120,115 @@ impl Arena {
         self.push_node(ArenaNode::new(kind, start, len))
     }
 
-    fn push_attr(&mut self, attribute: &Attribute) {
-        if self.attrs.len() >= self.max_attrs {
+    /// [`push_str`](Self::push_str) of a part of the buffer.
+    fn push_again(&mut self, part: Range<usize>) -> (u32, u32) {
+        let (start, len) = (self.text_len(), part.len());
+        if self.text.len() + len > self.max_text {
             self.truncated = true;
-            return;
+            return (start, 0);
         }
-        let name = &attribute.name;
-        let namespace = atoms::attr_namespace(&name.ns);
-        let qualified = match &name.prefix {
-            Some(prefix) if !prefix.is_empty() => {
-                Some(LocalName::from(format!("{prefix}:{}", name.local)))
-            }
-            _ => None,
-        };
-        let local = qualified.as_ref().unwrap_or(&name.local);
-        let id = self.attr_ids.id(local);
-        let name_len = if id == 0 { self.push_str(local).1 } else { 0 };
-        let (start, len) = self.push_str(&attribute.value);
-        self.attrs
-            .push([u32::from(id) | namespace << 16, start, len, name_len]);
+        self.text.extend_from_within(part);
+        (start, len as u32)
     }
 
-    /// A new element, attached to nothing.
-    pub(super) fn create_element(
+    /// Whether there is no room for one more attribute, which is then left out.
+    fn is_full_of_attrs(&mut self) -> bool {
+        let is_full = self.attrs.len() >= self.max_attrs;
+        self.truncated |= is_full;
+        is_full
+    }
+
+    fn push_attr(&mut self, (word, name, value): AttrParts<'_>) {
+        if self.is_full_of_attrs() {
+            return;
+        }
+        let name_len = if name.is_empty() {
+            0
+        } else {
+            self.push_str(name).1
+        };
+        let (start, len) = self.push_str(value);
+        self.attrs.push([word, start, len, name_len]);
+    }
+
+    /// A new element, attached to nothing. `tag`: its name's id, 0 if that is `spelled` out.
+    pub(super) fn create_element<'t>(
         &mut self,
-        namespace: u8,
-        name: &LocalName,
-        attrs: &[Attribute],
+        namespace: u32,
+        tag: u16,
+        spelled: &str,
+        attrs: impl Iterator<Item = AttrParts<'t>>,
     ) -> u32 {
-        let tag = self.tag_ids.id(name);
         if tag == 0 {
-            let (start, len) = self.push_str(name);
+            let (start, len) = self.push_str(spelled);
             self.attrs.push([0, start, len, 0]);
         }
         let first = self.attrs.len() as u32;
         for attribute in attrs {
             self.push_attr(attribute);
         }
-        let kind = KIND_ELEMENT | u32::from(namespace) << 8 | u32::from(tag) << 16;
+        let kind = KIND_ELEMENT | namespace << 8 | u32::from(tag) << 16;
         self.push_node(ArenaNode::new(kind, first, self.attrs.len() as u32 - first))
+    }
+
+    /// A new element with the name, which is in the table, and the attributes of another one.
+    pub(super) fn create_like(&mut self, id: u32) -> u32 {
+        let ArenaNode {
+            kind, start, len, ..
+        } = self.nodes[id as usize];
+        let first = self.attrs.len() as u32;
+        for at in start..start + len {
+            if self.is_full_of_attrs() {
+                break;
+            }
+            let [name, start, len, name_len] = self.attrs[at as usize];
+            let (start, len, name_len) = (start as usize, len as usize, name_len as usize);
+            let name_len = self.push_again(start - name_len..start).1;
+            let (start, len) = self.push_again(start..start + len);
+            self.attrs.push([name, start, len, name_len]);
+        }
+        self.push_node(ArenaNode::new(kind, first, self.attrs.len() as u32 - first))
+    }
+
+    /// Whether an element that was made of these attributes now would be like another one: the same
+    /// names with the same values, in any order.
+    pub(super) fn has_equal_attrs(&self, id: u32, attrs: &[Attr<'_>]) -> bool {
+        let ArenaNode { start, len, .. } = self.nodes[id as usize];
+        let records = &self.attrs[start as usize..(start + len) as usize];
+        let room = self.max_attrs.saturating_sub(self.attrs.len());
+        let attrs = attrs.get(..room).unwrap_or(attrs);
+        if records.len() != attrs.len() {
+            return false;
+        }
+        for (record, attribute) in records.iter().zip(attrs) {
+            let (word, name, value) = attribute.parts();
+            if self.attr_name(record) != (word, name) {
+                return self.has_attrs_in_other_order(records, attrs);
+            }
+            if self.attr_value(record) != value {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn has_attrs_in_other_order(&self, records: &[[u32; 4]], attrs: &[Attr<'_>]) -> bool {
+        let mut known: Vec<_> = records
+            .iter()
+            .map(|record| (self.attr_name(record), self.attr_value(record)))
+            .collect();
+        let given = attrs.iter().map(Attr::parts);
+        let mut given: Vec<_> = given
+            .map(|(word, name, value)| ((word, name), value))
+            .collect();
+        known.sort_unstable();
+        given.sort_unstable();
+        known == given
     }
 
     /// Adds those attributes that the element does not have. Attributes of one element
     /// stand together, so the old ones move to the end of the list if they are not there.
-    pub(super) fn add_missing(&mut self, id: u32, attrs: &[Attribute]) {
+    pub(super) fn add_missing(&mut self, id: u32, attrs: &[Attr<'_>]) {
         for attribute in attrs {
             let ArenaNode {
                 kind, start, len, ..
@@ -180,7 +239,7 @@ impl Arena {
                 return;
             }
             let (end, text_end) = (self.attrs.len(), self.text.len());
-            self.push_attr(attribute);
+            self.push_attr(attribute.parts());
             let Some(added) = self.attrs.get(end).copied() else {
                 return;
             };
@@ -211,6 +270,17 @@ impl Arena {
         (id, self.text.get(name).unwrap_or(""))
     }
 
+    fn attr_value(&self, record: &[u32; 4]) -> &str {
+        let [_, start, len, _] = *record;
+        let value = start as usize..(start + len) as usize;
+        self.text.get(value).unwrap_or("")
+    }
+
+    /// The parent of a node, [`NONE`] if it is attached to nothing.
+    pub(super) fn parent(&self, id: u32) -> u32 {
+        self.nodes[id as usize].parent
+    }
+
     /// Takes a node out of its parent.
     pub(super) fn detach(&mut self, id: u32) {
         let ArenaNode {
@@ -231,7 +301,8 @@ impl Arena {
         (node.parent, node.prev, node.next) = (NONE, NONE, NONE);
     }
 
-    fn append_node(&mut self, parent: u32, id: u32) {
+    /// Moves a node to the end of another's children.
+    pub(super) fn append(&mut self, parent: u32, id: u32) {
         self.detach(id);
         let last = std::mem::replace(&mut self.nodes[parent as usize].last, id);
         match last {
@@ -242,7 +313,8 @@ impl Arena {
         (node.parent, node.prev, node.next) = (parent, last, NONE);
     }
 
-    fn insert_before(&mut self, sibling: u32, id: u32) {
+    /// Moves a node before another one; to nowhere if that is attached to nothing.
+    pub(super) fn insert_before(&mut self, sibling: u32, id: u32) {
         self.detach(id);
         let ArenaNode { parent, prev, .. } = self.nodes[sibling as usize];
         if parent == NONE {
@@ -294,27 +366,17 @@ impl Arena {
         None
     }
 
-    /// Adds a child at the end. Text joins a text that is there.
-    pub(super) fn append(&mut self, parent: u32, child: NodeOrText<Handle>) {
-        match child {
-            NodeOrText::AppendNode(node) => self.append_node(parent, node.id),
-            NodeOrText::AppendText(text) => {
-                if let Some(id) = self.push_text(self.nodes[parent as usize].last, &text) {
-                    self.append_node(parent, id);
-                }
-            }
+    /// Adds text at the end of a node's children. It joins a text that is there.
+    pub(super) fn append_text(&mut self, parent: u32, text: &str) {
+        if let Some(id) = self.push_text(self.nodes[parent as usize].last, text) {
+            self.append(parent, id);
         }
     }
 
-    /// Adds a child before a sibling. Text joins a text that is there.
-    pub(super) fn append_before(&mut self, sibling: u32, child: NodeOrText<Handle>) {
-        match child {
-            NodeOrText::AppendNode(node) => self.insert_before(sibling, node.id),
-            NodeOrText::AppendText(text) => {
-                if let Some(id) = self.push_text(self.nodes[sibling as usize].prev, &text) {
-                    self.insert_before(sibling, id);
-                }
-            }
+    /// Adds text before a node. It joins a text that is there.
+    pub(super) fn insert_text_before(&mut self, sibling: u32, text: &str) {
+        if let Some(id) = self.push_text(self.nodes[sibling as usize].prev, text) {
+            self.insert_before(sibling, id);
         }
     }
 

@@ -16,7 +16,11 @@ struct Open {
 /// Writes records; knows nothing of the tree but the path from the document to here.
 struct Writer {
     words: Vec<u32>,
-    attrs: Vec<u32>,
+    /// As long as elements come in the order of their creation, how many of the arena's attribute
+    /// records are those of the snapshot.
+    in_order: u32,
+    /// The snapshot's attribute records, once they are others than the arena's.
+    attrs: Option<Vec<[u32; 4]>>,
     open: Vec<Open>,
     count: u32,
 }
@@ -48,15 +52,22 @@ impl Writer {
         id
     }
 
-    /// Copies an element's attribute records, and its name before them if it has one.
+    /// Takes an element's attribute records, and its name before them if it has one.
     /// Returns the index of the first attribute.
     fn push_attrs(&mut self, arena: &Arena, node: &ArenaNode) -> u32 {
         let named = u32::from(node.kind >> 16 == 0);
-        let first = (self.attrs.len() / ATTR_WORDS) as u32 + named;
-        let records = (node.start - named) as usize..(node.start + node.len) as usize;
-        if let Some(records) = arena.attrs.get(records) {
-            self.attrs.extend_from_slice(records.as_flattened());
+        let (start, end) = (node.start - named, node.start + node.len);
+        if self.attrs.is_none() && (start == self.in_order || start == end) {
+            self.in_order += end - start;
+            return self.in_order - node.len;
         }
+        let attrs = self.attrs.get_or_insert_with(|| {
+            let mut attrs = Vec::with_capacity(arena.attrs.len());
+            attrs.extend_from_slice(&arena.attrs[..self.in_order as usize]);
+            attrs
+        });
+        let first = attrs.len() as u32 + named;
+        attrs.extend_from_slice(&arena.attrs[start as usize..end as usize]);
         first
     }
 }
@@ -69,7 +80,8 @@ pub(super) fn write(mut arena: Arena, max_nodes: u32, max_depth: usize) -> Snaps
     let attr_words = arena.attrs.len() * ATTR_WORDS;
     let mut out = Writer {
         words: Vec::with_capacity(HEADER_WORDS + nodes * NODE_WORDS + attr_words),
-        attrs: Vec::with_capacity(attr_words),
+        in_order: 0,
+        attrs: None,
         open: Vec::with_capacity(64),
         count: 0,
     };
@@ -150,18 +162,18 @@ pub(super) fn write(mut arena: Arena, max_nodes: u32, max_depth: usize) -> Snaps
         mut words,
         attrs,
         count,
+        in_order,
         ..
     } = out;
-    let header = [
-        MAGIC | VERSION,
-        count,
-        (attrs.len() / ATTR_WORDS) as u32,
-        flags,
-    ];
+    let attrs = match &attrs {
+        Some(attrs) => attrs.as_slice(),
+        None => &arena.attrs[..in_order as usize],
+    };
+    let header = [MAGIC | VERSION, count, attrs.len() as u32, flags];
     for (word, value) in words.iter_mut().zip(header) {
         *word = value;
     }
-    words.extend_from_slice(&attrs);
+    words.extend_from_slice(attrs.as_flattened());
     Snapshot {
         words,
         text: arena.text,

@@ -6,8 +6,8 @@ use super::Limits;
 const NODE_BYTES: u64 = 3 * 32 + 24;
 /// Peak bytes per attribute, likewise; it is copied twice on its way.
 const ATTR_BYTES: u64 = 3 * 16 + 2 * 16;
-/// Copies of the source that are alive at once: two while its line ends are made one, three
-/// while the buffer of all strings grows to its limit.
+/// Copies of the source that are alive at once: one with all line ends alike, the names and values
+/// that differ from it, and three while the buffer of all strings grows to its limit.
 const COPIES: u64 = 5;
 /// Nodes and attributes beyond the estimate, and the bytes that the smallest page takes.
 const SLACK: u32 = 4_096;

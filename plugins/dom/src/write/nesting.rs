@@ -1,4 +1,4 @@
-//! A bound on what html5ever's tree builder looks at per token.
+//! A bound on what the tree builder looks at per token.
 //!
 //! The standard has it search the open elements, and the list of formatting elements, at almost
 //! every tag; a page of nothing but `<div>` then takes time by the square of its length. So
@@ -6,19 +6,12 @@
 //! every element nests in the one before it, an end tag closes the last of its name, nothing is
 //! moved out of tables or adopted. Pages that people read never get there.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-
-use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
-use html5ever::tree_builder::{
-    NodeOrText, Tracer, TreeBuilder, TreeBuilderOpts, TreeSink, create_element_with_flags,
-};
-use html5ever::{LocalName, QualName, local_name, ns};
-
-use super::sink::{Handle, Sink};
-use super::tokenizer::Consumer;
+use super::arena::Arena;
+use super::builder::{Builder, Open};
+use super::names::Name;
+use super::token::{Content, Doctype, Raw, Tag};
+use crate::format::KIND_COMMENT;
+use crate::names::tag;
 
 /// Open and formatting elements that the tree builder may have.
 const MAX_OPEN: u32 = 512;
@@ -30,334 +23,314 @@ const FEW_OPEN: u32 = 64;
 
 /// The tree builder, with deep nesting kept away from it.
 pub(super) struct Nesting {
-    builder: TreeBuilder<Handle, Sink>,
+    builder: Builder,
+    max_nodes: usize,
     /// Start tags that surely fit before the open elements are counted again.
-    unchecked: Cell<u32>,
+    unchecked: u32,
     /// Elements that the tree builder had when they were counted last.
-    counted: Cell<u32>,
+    counted: u32,
     /// At most that many for each token so far, summed up.
-    looks: Cell<u64>,
+    looks: u64,
     /// Whether the tree builder waits for the end tag of an element that holds only text, and can
     /// make nothing of other tags.
-    in_text: Cell<bool>,
-    deep: RefCell<Deep>,
+    in_text: bool,
+    deep: Deep,
 }
 
 /// The open elements below the tree builder's.
 #[derive(Default)]
 struct Deep {
     /// The tree builder's current node; none while everything goes to the tree builder.
-    base: Option<Handle>,
-    open: Vec<Handle>,
-    /// How many of `open` have a name.
-    names: HashMap<LocalName, u32>,
-    skip_newline: bool,
+    base: Option<Open>,
+    open: Vec<Open>,
+    /// How many of `open` have a name, by its index.
+    named: Vec<u32>,
+    skip_line_feed: bool,
 }
 
 impl Deep {
-    fn current(&self) -> Option<&Handle> {
-        self.open.last().or(self.base.as_ref())
-    }
-
-    fn push(&mut self, element: Handle) {
-        *self.names.entry(element.name().clone()).or_default() += 1;
+    fn push(&mut self, element: Open) {
+        let index = element.name.index();
+        if self.named.len() <= index {
+            self.named.resize(index + 1, 0);
+        }
+        self.named[index] += 1;
         self.open.push(element);
     }
 
-    fn pop(&mut self) -> Option<Handle> {
+    fn pop(&mut self) -> Option<Open> {
         let element = self.open.pop()?;
-        if let Some(count) = self.names.get_mut(element.name()) {
-            *count -= 1;
-        }
+        self.named[element.name.index()] -= 1;
         Some(element)
     }
 
-    fn has(&self, name: &LocalName) -> bool {
-        self.names.get(name).is_some_and(|count| *count > 0)
+    /// Closes everything, so that the tree builder gets the tokens again.
+    fn leave(&mut self) {
+        while self.pop().is_some() {}
+        self.base = None;
+        self.skip_line_feed = false;
+    }
+
+    fn has(&self, name: Name) -> bool {
+        self.named.get(name.index()).is_some_and(|count| *count > 0)
+    }
+
+    fn ends_with(&self, name: Name) -> bool {
+        self.open.last().is_some_and(|open| open.name == name)
     }
 
     /// Whether this is inside `<svg>` or `<math>`.
     fn is_foreign(&self) -> bool {
-        self.has(&local_name!("svg"))
-            || self.has(&local_name!("math"))
-            || self.base.as_ref().is_some_and(|base| !base.is_html())
+        self.has(Name::of(tag::SVG))
+            || self.has(Name::of(tag::MATH))
+            || self.base.is_some_and(|base| base.is_foreign())
     }
 }
 
 impl Nesting {
-    pub(super) fn new(sink: Sink) -> Self {
+    pub(super) fn new(builder: Builder, max_nodes: u32) -> Self {
         Self {
-            builder: TreeBuilder::new(sink, TreeBuilderOpts::default()),
-            unchecked: Cell::new(0),
-            counted: Cell::new(0),
-            looks: Cell::new(0),
-            in_text: Cell::new(false),
-            deep: RefCell::default(),
+            builder,
+            max_nodes: max_nodes as usize,
+            unchecked: 0,
+            counted: 0,
+            looks: 0,
+            in_text: false,
+            deep: Deep::default(),
         }
     }
 
-    pub(super) fn into_sink(self) -> Sink {
-        self.builder.sink
+    /// Whether the tree has more nodes than it may have, so that the rest of the page is to be left out.
+    pub(super) fn is_full(&mut self) -> bool {
+        self.builder.arena().nodes.len() > self.max_nodes
     }
 
-    fn sink(&self) -> &Sink {
-        &self.builder.sink
-    }
-
-    fn pass(&self, token: Token) -> TokenSinkResult<Handle> {
-        let looks = self.looks.get() + u64::from(self.counted.get());
-        self.looks.set(looks);
-        let is_text = matches!(token, Token::CharacterTokens(_));
-        let result = self.builder.process_token(token, 1);
-        if !is_text {
-            self.in_text
-                .set(matches!(result, TokenSinkResult::RawData(_)));
+    /// Whether a CDATA section may stand here.
+    pub(super) fn is_in_foreign_content(&self) -> bool {
+        match self.deep.base {
+            Some(_) => self.deep.is_foreign(),
+            None => self.builder.is_in_foreign_content(),
         }
-        result
+    }
+
+    /// Processes a start tag. Returns what comes after it.
+    pub(super) fn start_tag(&mut self, tag: &Tag<'_>) -> Content {
+        self.deep.skip_line_feed = false;
+        if self.deep.base.is_some() || self.has_no_room() {
+            return self.deep_start(tag);
+        }
+        self.note_looks();
+        let content = self.builder.start_tag(tag);
+        self.in_text = matches!(content, Content::Raw(_));
+        content
+    }
+
+    /// Processes an end tag.
+    pub(super) fn end_tag(&mut self, name: Name) {
+        if self.deep.base.is_some() {
+            return self.deep_end(name);
+        }
+        if !self.in_text && self.is_exhausted() {
+            return;
+        }
+        // After these the current node could no longer be found out.
+        let ends_page = matches!(name.tag(), tag::BODY | tag::HTML);
+        if ends_page && self.builder.count() >= MAX_OPEN {
+            return;
+        }
+        self.note_looks();
+        self.builder.end_tag(name);
+        self.in_text = false;
+    }
+
+    /// Processes text without NULs.
+    pub(super) fn text(&mut self, text: &str) {
+        let Some(parent) = self.deep_parent() else {
+            self.note_looks();
+            return self.builder.text(text);
+        };
+        let text = match std::mem::take(&mut self.deep.skip_line_feed) {
+            true => text.strip_prefix('\n').unwrap_or(text),
+            false => text,
+        };
+        if !text.is_empty() {
+            self.builder.arena().append_text(parent, text);
+        }
+    }
+
+    /// Processes a NUL in text.
+    pub(super) fn null(&mut self) {
+        self.deep.skip_line_feed = false;
+        if self.deep.base.is_none() {
+            self.note_looks();
+            self.builder.null();
+        }
+    }
+
+    /// Processes a comment.
+    pub(super) fn comment(&mut self, text: &str) {
+        self.deep.skip_line_feed = false;
+        let Some(parent) = self.deep_parent() else {
+            self.note_looks();
+            return self.builder.comment(text);
+        };
+        let arena = self.builder.arena();
+        let node = arena.push_leaf(KIND_COMMENT, text);
+        arena.append(parent, node);
+    }
+
+    /// Processes a doctype.
+    pub(super) fn doctype(&mut self, doctype: &Doctype<'_>) {
+        self.deep.skip_line_feed = false;
+        if self.deep.base.is_none() {
+            self.note_looks();
+            self.builder.doctype(doctype);
+        }
+    }
+
+    /// Processes the end of the page and returns the tree.
+    pub(super) fn finish(self) -> Arena {
+        self.builder.finish()
+    }
+
+    fn note_looks(&mut self) {
+        self.looks += u64::from(self.counted);
     }
 
     /// Whether the tree builder has done enough for this page. From then on it gets no more tags.
-    fn is_exhausted(&self) -> bool {
-        let is_exhausted = self.looks.get() > MAX_LOOKS && self.counted.get() > FEW_OPEN;
+    fn is_exhausted(&mut self) -> bool {
+        let is_exhausted = self.looks > MAX_LOOKS && self.counted > FEW_OPEN;
         if is_exhausted {
-            self.sink().set_truncated();
+            self.builder.arena().truncated = true;
         }
         is_exhausted
     }
 
-    /// The elements that the tree builder looks at, counted, and how many have this name.
-    fn count(&self, name: &LocalName) -> Count {
-        let count = Count {
-            name: name.clone(),
-            all: Cell::new(0),
-            named: Cell::new(0),
-        };
-        self.builder.trace_handles(&count);
-        count
-    }
-
     /// Whether there is no room for one more element in the tree builder.
-    fn is_deep(&self) -> bool {
+    fn has_no_room(&mut self) -> bool {
         if self.is_exhausted() {
             return true;
         }
-        if let Some(left) = self.unchecked.get().checked_sub(1) {
-            self.unchecked.set(left);
+        if let Some(left) = self.unchecked.checked_sub(1) {
+            self.unchecked = left;
             return false;
         }
-        self.counted.set(self.count(&local_name!("")).all.get());
-        let free = MAX_OPEN.saturating_sub(self.counted.get());
+        self.counted = self.builder.count();
+        let free = MAX_OPEN.saturating_sub(self.counted);
         // One `<td>` can open four elements.
-        self.unchecked.set(free / 4);
+        self.unchecked = free / 4;
         free == 0
     }
 
-    fn start_tag(&self, tag: Tag) -> TokenSinkResult<Handle> {
+    /// The node that the next one goes into, if that is for `deep` to say.
+    fn deep_parent(&self) -> Option<u32> {
+        let base = self.deep.base?;
+        Some(self.deep.open.last().unwrap_or(&base).node)
+    }
+
+    fn deep_start(&mut self, tag: &Tag<'_>) -> Content {
+        let name = tag.name;
         if matches!(
-            tag.name,
-            local_name!("html")
-                | local_name!("head")
-                | local_name!("body")
-                | local_name!("frameset")
+            name.tag(),
+            tag::HTML | tag::HEAD | tag::BODY | tag::FRAMESET
         ) {
-            return TokenSinkResult::Continue;
+            return Content::Markup;
         }
-        let mut deep = self.deep.borrow_mut();
-        if deep.base.is_none() {
-            // An empty comment is inserted where an element would be.
-            deep.base = self.sink().probe(|| {
-                let _ = self.pass(Token::CommentToken(StrTendril::new()));
-            });
+        if self.deep.base.is_none() {
+            // An element goes where a comment would.
+            self.note_looks();
+            self.in_text = false;
+            self.deep.base = Some(self.builder.comment_parent());
         }
-        if ends_its_like(&tag.name) && deep.open.last().is_some_and(|e| *e.name() == tag.name) {
-            deep.pop();
+        if ends_its_like(name) && self.deep.ends_with(name) {
+            self.deep.pop();
         }
-        let Some(parent) = deep.current() else {
-            return TokenSinkResult::Continue;
+        let Some(parent) = self.deep_parent() else {
+            return Content::Markup;
         };
-        let name = QualName::new(None, ns!(html), tag.name.clone());
-        let element =
-            create_element_with_flags(self.sink(), name, tag.attrs, tag.had_duplicate_attributes);
-        self.sink()
-            .append(parent, NodeOrText::AppendNode(element.clone()));
-        if is_void(&tag.name) || tag.self_closing && deep.is_foreign() {
-            return TokenSinkResult::Continue;
+        let element = self.builder.create(name, tag);
+        self.builder.arena().append(parent, element.node);
+        if is_void(name) || tag.self_closing && self.deep.is_foreign() {
+            return Content::Markup;
         }
-        deep.push(element);
-        match tag.name {
-            local_name!("script") => TokenSinkResult::RawData(RawKind::ScriptData),
-            local_name!("title") => TokenSinkResult::RawData(RawKind::Rcdata),
-            local_name!("textarea") => {
-                deep.skip_newline = true;
-                TokenSinkResult::RawData(RawKind::Rcdata)
+        self.deep.push(element);
+        match name.tag() {
+            tag::SCRIPT => Content::Raw(Raw::Script),
+            tag::TITLE => Content::Raw(Raw::Rcdata),
+            tag::TEXTAREA => {
+                self.deep.skip_line_feed = true;
+                Content::Raw(Raw::Rcdata)
             }
-            local_name!("style")
-            | local_name!("xmp")
-            | local_name!("iframe")
-            | local_name!("noembed")
-            | local_name!("noframes")
-            | local_name!("noscript") => TokenSinkResult::RawData(RawKind::Rawtext),
-            local_name!("plaintext") => TokenSinkResult::Plaintext,
-            local_name!("pre") | local_name!("listing") => {
-                deep.skip_newline = true;
-                TokenSinkResult::Continue
+            tag::STYLE | tag::XMP | tag::IFRAME | tag::NOEMBED | tag::NOFRAMES | tag::NOSCRIPT => {
+                Content::Raw(Raw::Rawtext)
             }
-            _ => TokenSinkResult::Continue,
+            tag::PLAINTEXT => Content::Plaintext,
+            tag::PRE | tag::LISTING => {
+                self.deep.skip_line_feed = true;
+                Content::Markup
+            }
+            _ => Content::Markup,
         }
     }
 
-    /// An end tag while elements are open here.
-    fn end_tag(&self, tag: Tag) -> TokenSinkResult<Handle> {
-        let mut deep = self.deep.borrow_mut();
-        if deep.has(&tag.name) {
-            while deep.pop().is_some_and(|closed| *closed.name() != tag.name) {}
-            return TokenSinkResult::Continue;
+    fn deep_end(&mut self, name: Name) {
+        self.deep.skip_line_feed = false;
+        if self.deep.has(name) {
+            while self.deep.pop().is_some_and(|closed| closed.name != name) {}
+            return;
         }
-        if self.is_exhausted() || self.count(&tag.name).named.get() == 0 {
-            return TokenSinkResult::Continue;
+        if self.is_exhausted() || !self.builder.has_named(name) {
+            return;
         }
         // It closes an element above those here, and so all of these.
-        *deep = Deep::default();
-        drop(deep);
-        self.unchecked.set(0);
-        self.pass(Token::TagToken(tag))
-    }
-
-    fn append(&self, child: NodeOrText<Handle>) -> TokenSinkResult<Handle> {
-        if let Some(parent) = self.deep.borrow().current() {
-            self.sink().append(parent, child);
-        }
-        TokenSinkResult::Continue
-    }
-
-    fn deep_token(&self, token: Token) -> TokenSinkResult<Handle> {
-        let skip_newline = std::mem::take(&mut self.deep.borrow_mut().skip_newline);
-        match token {
-            Token::TagToken(tag) if tag.kind == TagKind::StartTag => self.start_tag(tag),
-            Token::TagToken(tag) => self.end_tag(tag),
-            Token::CommentToken(text) => {
-                self.append(NodeOrText::AppendNode(self.sink().create_comment(text)))
-            }
-            Token::CharacterTokens(mut text) => {
-                if skip_newline && text.starts_with('\n') {
-                    text.pop_front(1);
-                }
-                self.append(NodeOrText::AppendText(text))
-            }
-            Token::EOFToken => {
-                self.deep.take();
-                self.pass(Token::EOFToken)
-            }
-            Token::DoctypeToken(_) | Token::NullCharacterToken | Token::ParseError(_) => {
-                TokenSinkResult::Continue
-            }
-        }
-    }
-}
-
-impl TokenSink for Nesting {
-    type Handle = Handle;
-
-    fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<Handle> {
-        if self.deep.borrow().base.is_some() {
-            return self.deep_token(token);
-        }
-        match token {
-            Token::TagToken(tag) if tag.kind == TagKind::StartTag && self.is_deep() => {
-                self.start_tag(tag)
-            }
-            Token::TagToken(_) if !self.in_text.get() && self.is_exhausted() => {
-                TokenSinkResult::Continue
-            }
-            // After these the current node could no longer be found out.
-            Token::TagToken(Tag {
-                kind: TagKind::EndTag,
-                name: ref name @ (local_name!("body") | local_name!("html")),
-                ..
-            }) if self.count(name).all.get() >= MAX_OPEN => TokenSinkResult::Continue,
-            token => self.pass(token),
-        }
-    }
-
-    fn end(&self) {
-        self.builder.end();
-    }
-
-    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
-        let deep = self.deep.borrow();
-        match deep.base {
-            Some(_) => deep.is_foreign(),
-            None => self
-                .builder
-                .adjusted_current_node_present_but_not_in_html_namespace(),
-        }
-    }
-}
-
-impl Consumer for Nesting {
-    fn is_full(&self) -> bool {
-        self.sink().is_full()
-    }
-}
-
-/// Counts the tree builder's elements.
-struct Count {
-    name: LocalName,
-    all: Cell<u32>,
-    named: Cell<u32>,
-}
-
-impl Tracer for Count {
-    type Handle = Handle;
-
-    fn trace_handle(&self, node: &Handle) {
-        self.all.set(self.all.get() + 1);
-        if *node.name() == self.name {
-            self.named.set(self.named.get() + 1);
-        }
+        self.deep.leave();
+        self.unchecked = 0;
+        self.note_looks();
+        self.builder.end_tag(name);
+        self.in_text = false;
     }
 }
 
 /// Elements without contents: <https://html.spec.whatwg.org/multipage/syntax.html#void-elements>
 /// and obsolete ones that the parser treats alike.
-fn is_void(name: &LocalName) -> bool {
+fn is_void(name: Name) -> bool {
     matches!(
-        *name,
-        local_name!("area")
-            | local_name!("base")
-            | local_name!("basefont")
-            | local_name!("bgsound")
-            | local_name!("br")
-            | local_name!("col")
-            | local_name!("embed")
-            | local_name!("frame")
-            | local_name!("hr")
-            | local_name!("img")
-            | local_name!("input")
-            | local_name!("keygen")
-            | local_name!("link")
-            | local_name!("meta")
-            | local_name!("param")
-            | local_name!("source")
-            | local_name!("track")
-            | local_name!("wbr")
+        name.tag(),
+        tag::AREA
+            | tag::BASE
+            | tag::BASEFONT
+            | tag::BGSOUND
+            | tag::BR
+            | tag::COL
+            | tag::EMBED
+            | tag::FRAME
+            | tag::HR
+            | tag::IMG
+            | tag::INPUT
+            | tag::KEYGEN
+            | tag::LINK
+            | tag::META
+            | tag::PARAM
+            | tag::SOURCE
+            | tag::TRACK
+            | tag::WBR
     )
 }
 
 /// Elements that do not nest in one another: a second start tag ends the first.
-fn ends_its_like(name: &LocalName) -> bool {
+fn ends_its_like(name: Name) -> bool {
     matches!(
-        *name,
-        local_name!("a")
-            | local_name!("button")
-            | local_name!("dd")
-            | local_name!("dt")
-            | local_name!("li")
-            | local_name!("nobr")
-            | local_name!("option")
-            | local_name!("p")
-            | local_name!("td")
-            | local_name!("th")
-            | local_name!("tr")
+        name.tag(),
+        tag::A
+            | tag::BUTTON
+            | tag::DD
+            | tag::DT
+            | tag::LI
+            | tag::NOBR
+            | tag::OPTION
+            | tag::P
+            | tag::TD
+            | tag::TH
+            | tag::TR
     )
 }

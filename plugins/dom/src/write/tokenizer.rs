@@ -1,63 +1,61 @@
 //! The tokenizer: <https://html.spec.whatwg.org/multipage/parsing.html#tokenization>.
 //!
 //! The whole page is at hand, so where the standard describes a machine that eats one character
-//! at a time, this looks for the next byte that matters and hands out slices of the page. Tokens
-//! go to html5ever's tree builder. Its own tokenizer, made for input that trickles in, takes
-//! most of the time of a parse, and compares every attribute of a tag with every other; the tests
-//! hold both against each other.
+//! at a time, this looks for the next byte that matters and hands out slices of the page.
 
 mod markup;
-mod names;
 mod script;
 mod tag;
 
-use html5ever::LocalName;
-use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{Tag, Token, TokenSink, TokenSinkResult};
+use std::borrow::Cow;
+
 use memchr::{memchr, memchr2, memchr3};
 use orbweaver_markup::references::{self, Place};
 
-use names::NameCache;
+use super::arena::Arena;
+use super::names::Names;
+use super::nesting::Nesting;
+use super::token::{Content, Raw, Tag};
+use crate::names;
 
 /// What the next characters are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Data,
     /// The contents of the element whose start tag came last, up to its end tag.
-    Raw(RawKind),
+    Raw(Raw),
     Plaintext,
     End,
 }
 
-/// A sink of tokens that may have had enough.
-pub(super) trait Consumer: TokenSink {
-    /// Whether the rest of the page is to be left out.
-    fn is_full(&self) -> bool {
-        false
+impl From<Content> for State {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Markup => Self::Data,
+            Content::Raw(raw) => Self::Raw(raw),
+            Content::Plaintext => Self::Plaintext,
+        }
     }
 }
 
 /// Cuts a page into tokens.
-pub(super) struct Tokenizer<'a, S> {
-    source: &'a StrTendril,
+pub(super) struct Tokenizer<'a> {
     html: &'a str,
     bytes: &'a [u8],
     at: usize,
-    sink: &'a S,
-    last_start_tag: LocalName,
-    names: NameCache,
+    sink: Nesting,
+    /// The last start tag. Kept, so that its attributes need no new memory each time.
+    tag: Tag<'a>,
+    names: Names,
     /// Text that differs from the page's.
     buffer: String,
     truncated: bool,
 }
 
-impl<'a, S: Consumer> Tokenizer<'a, S> {
+impl<'a> Tokenizer<'a> {
     /// A tokenizer of a page whose line ends are all `\n`.
-    pub(super) fn new(source: &'a StrTendril, sink: &'a S) -> Self {
-        let html: &str = source;
+    pub(super) fn new(html: &'a str, sink: Nesting) -> Self {
         Self {
-            source,
             html,
             bytes: html.as_bytes(),
             at: if html.starts_with('\u{feff}') {
@@ -66,28 +64,28 @@ impl<'a, S: Consumer> Tokenizer<'a, S> {
                 0
             },
             sink,
-            last_start_tag: LocalName::default(),
-            names: NameCache::default(),
+            tag: Tag::default(),
+            names: Names::default(),
             buffer: String::new(),
             truncated: false,
         }
     }
 
-    /// Sends every token up to and with the end of the file. Returns whether attributes
-    /// were left out.
-    pub(super) fn run(mut self) -> bool {
+    /// Reads the page to its end, or until the tree is full, and returns the tree.
+    pub(super) fn run(mut self) -> Arena {
         let mut state = State::Data;
         while state != State::End && !self.sink.is_full() {
             state = match state {
                 State::Data => self.data(),
-                State::Raw(kind) => self.raw(kind),
+                State::Raw(raw) => self.raw(raw),
                 State::Plaintext => self.plaintext(),
                 State::End => State::End,
             };
         }
-        self.send(Token::EOFToken);
-        self.sink.end();
-        self.truncated
+        let mut arena = self.sink.finish();
+        let is_cut = state != State::End && self.at < self.bytes.len();
+        arena.truncated |= self.truncated || is_cut;
+        arena
     }
 
     fn byte(&self, at: usize) -> Option<u8> {
@@ -110,7 +108,7 @@ impl<'a, S: Consumer> Tokenizer<'a, S> {
             Some(b'<') => self.markup(),
             Some(_) => {
                 self.at += 1;
-                self.send(Token::NullCharacterToken);
+                self.sink.null();
                 State::Data
             }
             None => State::End,
@@ -153,17 +151,17 @@ impl<'a, S: Consumer> Tokenizer<'a, S> {
         stop
     }
 
-    /// Sends the buffer, if there is something in it, and a slice of the page as one text.
+    /// Sends the buffer and a slice of the page as one text, unless both are empty.
     fn send_text(&mut self, start: usize, end: usize) {
-        let text = if self.buffer.is_empty() {
-            self.slice(start, end)
-        } else {
-            self.buffer.push_str(&self.html[start..end]);
-            StrTendril::from_slice(&self.buffer)
-        };
-        if !text.is_empty() {
-            self.send(Token::CharacterTokens(text));
+        let text = &self.html[start..end];
+        if self.buffer.is_empty() {
+            if !text.is_empty() {
+                self.sink.text(text);
+            }
+            return;
         }
+        self.buffer.push_str(text);
+        self.sink.text(&self.buffer);
     }
 
     /// Sends a slice of the page as text, NULs replaced.
@@ -179,50 +177,48 @@ impl<'a, S: Consumer> Tokenizer<'a, S> {
     }
 
     /// The contents of an element that holds only text, and its end tag.
-    fn raw(&mut self, kind: RawKind) -> State {
-        match kind {
-            RawKind::Rcdata => {
-                self.text(false, |this, at| this.end_tag_at(at).is_some());
+    fn raw(&mut self, raw: Raw) -> State {
+        // All elements of this kind are in the table.
+        let name = names::tag::name(self.tag.name.tag()).as_bytes();
+        match raw {
+            Raw::Rcdata => {
+                self.text(false, |this, at| this.end_tag_at(at, name).is_some());
             }
-            RawKind::Rawtext => {
+            Raw::Rawtext => {
                 let start = self.at;
-                let mut end = start;
-                loop {
-                    match memchr(b'<', self.rest(end)) {
-                        None => end = self.bytes.len(),
-                        Some(found) => {
-                            end += found;
-                            if self.end_tag_at(end).is_none() {
-                                end += 1;
-                                continue;
-                            }
-                        }
-                    }
-                    break;
-                }
-                self.at = end;
-                self.send_raw_text(start, end);
+                self.at = self.rawtext_end(name);
+                self.send_raw_text(start, self.at);
             }
-            RawKind::ScriptData | RawKind::ScriptDataEscaped(_) => {
+            Raw::Script => {
                 let start = self.at;
                 self.at = self.script_end();
                 self.send_raw_text(start, self.at);
             }
         }
-        match self.end_tag_at(self.at) {
+        match self.end_tag_at(self.at, name) {
             Some(after_name) => {
                 self.at = after_name;
-                let name = self.last_start_tag.clone();
-                self.end_tag(name)
+                self.end_tag(self.tag.name)
             }
             None => State::End,
         }
     }
 
+    fn rawtext_end(&self, name: &[u8]) -> usize {
+        let mut at = self.at;
+        while let Some(found) = memchr(b'<', self.rest(at)) {
+            at += found;
+            if self.end_tag_at(at, name).is_some() {
+                return at;
+            }
+            at += 1;
+        }
+        self.bytes.len()
+    }
+
     /// Whether the end tag of the element whose contents these are stands at `at`.
     /// Returns the position after its name.
-    fn end_tag_at(&self, at: usize) -> Option<usize> {
-        let name = self.last_start_tag.as_bytes();
+    fn end_tag_at(&self, at: usize, name: &[u8]) -> Option<usize> {
         let rest = self.rest(at).strip_prefix(b"</")?;
         let after = rest.get(name.len())?;
         let is_it = matches!(after, b'\t' | b'\n' | b'\x0c' | b' ' | b'/' | b'>')
@@ -236,32 +232,9 @@ impl<'a, S: Consumer> Tokenizer<'a, S> {
         State::End
     }
 
-    /// A part of the page, sharing its memory if it is longer than a few bytes.
-    fn slice(&self, start: usize, end: usize) -> StrTendril {
-        self.source.subtendril(start as u32, (end - start) as u32)
-    }
-
     /// A part of the page, NULs replaced.
-    fn slice_without_nul(&mut self, start: usize, end: usize) -> StrTendril {
-        if memchr(0, &self.bytes[start..end]).is_none() {
-            return self.slice(start, end);
-        }
-        StrTendril::from(self.html[start..end].replace('\0', "\u{fffd}"))
-    }
-
-    fn send(&self, token: Token) -> State {
-        // Line numbers serve error messages that nobody reads.
-        match self.sink.process_token(token, 1) {
-            TokenSinkResult::Plaintext => State::Plaintext,
-            TokenSinkResult::RawData(kind) => State::Raw(kind),
-            TokenSinkResult::Continue
-            | TokenSinkResult::Script(_)
-            | TokenSinkResult::EncodingIndicator(_) => State::Data,
-        }
-    }
-
-    fn send_tag(&mut self, tag: Tag) -> State {
-        self.send(Token::TagToken(tag))
+    fn slice_without_nul(&self, start: usize, end: usize) -> Cow<'a, str> {
+        without_nul(&self.html[start..end])
     }
 
     /// The position of the next of two bytes, or the end.
@@ -273,4 +246,12 @@ impl<'a, S: Consumer> Tokenizer<'a, S> {
 /// Whitespace inside a tag; `\r` is gone by now.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\x0c' | b' ')
+}
+
+/// NULs replaced by U+FFFD.
+fn without_nul(text: &str) -> Cow<'_, str> {
+    match memchr(0, text.as_bytes()) {
+        Some(_) => Cow::Owned(text.replace('\0', "\u{fffd}")),
+        None => Cow::Borrowed(text),
+    }
 }

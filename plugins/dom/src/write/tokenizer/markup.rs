@@ -1,12 +1,13 @@
 //! What begins with `<` and is no start tag: end tags, comments, doctypes, CDATA.
 
-use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::{Doctype, Token};
+use std::borrow::Cow;
+
 use memchr::{memchr, memmem};
 
-use super::{Consumer, State, Tokenizer, is_space};
+use super::super::token::Doctype;
+use super::{State, Tokenizer, is_space, without_nul};
 
-impl<S: Consumer> Tokenizer<'_, S> {
+impl<'a> Tokenizer<'a> {
     /// The markup whose `<` is here.
     pub(super) fn markup(&mut self) -> State {
         let start = self.at + 1;
@@ -14,7 +15,7 @@ impl<S: Consumer> Tokenizer<'_, S> {
             (Some(b'/'), Some(next)) => {
                 self.at = start + 1;
                 if next.is_ascii_alphabetic() {
-                    let name = self.tag_name();
+                    let (name, _) = self.tag_name();
                     return self.end_tag(name);
                 }
                 if next == b'>' {
@@ -46,13 +47,10 @@ impl<S: Consumer> Tokenizer<'_, S> {
         {
             self.at = start + DOCTYPE.len();
             let doctype = self.doctype();
-            return self.send(Token::DoctypeToken(doctype));
+            self.sink.doctype(&doctype);
+            return State::Data;
         }
-        if rest.starts_with(CDATA)
-            && self
-                .sink
-                .adjusted_current_node_present_but_not_in_html_namespace()
-        {
+        if rest.starts_with(CDATA) && self.sink.is_in_foreign_content() {
             self.cdata(start + CDATA.len());
             return State::Data;
         }
@@ -66,7 +64,8 @@ impl<S: Consumer> Tokenizer<'_, S> {
         for (abrupt, len) in [(&b">"[..], 1), (b"->", 2)] {
             if rest.starts_with(abrupt) {
                 self.at = start + len;
-                return self.send(Token::CommentToken(StrTendril::new()));
+                self.sink.comment("");
+                return State::Data;
             }
         }
         let mut end = start;
@@ -95,15 +94,15 @@ impl<S: Consumer> Tokenizer<'_, S> {
                 .find(|tail| rest.ends_with(tail));
             self.at - tail.map_or(0, <[u8]>::len)
         });
-        let text = self.slice_without_nul(start, end);
-        self.send(Token::CommentToken(text))
+        self.sink.comment(&self.slice_without_nul(start, end));
+        State::Data
     }
 
     fn bogus_comment(&mut self, start: usize) -> State {
         let end = self.find_or_end(b'>', start);
         self.at = (end + 1).min(self.bytes.len());
-        let text = self.slice_without_nul(start, end);
-        self.send(Token::CommentToken(text))
+        self.sink.comment(&self.slice_without_nul(start, end));
+        State::Data
     }
 
     fn find_or_end(&self, byte: u8, from: usize) -> usize {
@@ -121,7 +120,7 @@ impl<S: Consumer> Tokenizer<'_, S> {
             self.buffer.clear();
             self.send_text(from, to);
             if to < end {
-                self.send(Token::NullCharacterToken);
+                self.sink.null();
             }
             from = to + 1;
         }
@@ -129,7 +128,7 @@ impl<S: Consumer> Tokenizer<'_, S> {
 
     /// What follows the word "doctype".
     /// <https://html.spec.whatwg.org/multipage/parsing.html#before-doctype-name-state>
-    fn doctype(&mut self) -> Doctype {
+    fn doctype(&mut self) -> Doctype<'a> {
         let mut doctype = Doctype::default();
         // Every way out but the regular one leaves the document in quirks mode.
         doctype.force_quirks = self.doctype_parts(&mut doctype).is_none();
@@ -137,7 +136,7 @@ impl<S: Consumer> Tokenizer<'_, S> {
         doctype
     }
 
-    fn doctype_parts(&mut self, doctype: &mut Doctype) -> Option<()> {
+    fn doctype_parts(&mut self, doctype: &mut Doctype<'a>) -> Option<()> {
         self.skip_space();
         let start = self.at;
         if self.byte(start)? == b'>' {
@@ -147,10 +146,7 @@ impl<S: Consumer> Tokenizer<'_, S> {
         let len = self.rest(start).iter().position(is_end);
         let end = len.map_or(self.bytes.len(), |len| start + len);
         self.at = end;
-        let name = self.html[start..end]
-            .to_ascii_lowercase()
-            .replace('\0', "\u{fffd}");
-        doctype.name = Some(StrTendril::from(name));
+        doctype.name = Some(without_nul(&self.html[start..end]).to_ascii_lowercase());
         self.skip_space();
         if self.byte(self.at)? == b'>' {
             return Some(());
@@ -179,7 +175,7 @@ impl<S: Consumer> Tokenizer<'_, S> {
     }
 
     /// An id in quotes. A `>` ends it, and the doctype.
-    fn doctype_id(&mut self, id: &mut Option<StrTendril>) -> Option<()> {
+    fn doctype_id(&mut self, id: &mut Option<Cow<'a, str>>) -> Option<()> {
         let quote = self.byte(self.at).filter(|b| matches!(b, b'"' | b'\''))?;
         let start = self.at + 1;
         let end = self.find2(quote, b'>', start);

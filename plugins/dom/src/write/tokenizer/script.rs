@@ -2,16 +2,16 @@
 
 use memchr::{memchr, memchr2};
 
-use super::{Consumer, Tokenizer, is_space};
+use super::{Tokenizer, is_space};
 
-impl<S: Consumer> Tokenizer<'_, S> {
+impl Tokenizer<'_> {
     /// The position of the end tag of the script that begins here, or the end.
     /// <https://html.spec.whatwg.org/multipage/parsing.html#script-data-state>
     pub(super) fn script_end(&self) -> usize {
         let mut at = self.at;
         while let Some(found) = memchr(b'<', self.rest(at)) {
             at += found;
-            if self.end_tag_at(at).is_some() {
+            if self.end_tag_at(at, SCRIPT).is_some() {
                 return at;
             }
             match self.rest(at).strip_prefix(b"<!--") {
@@ -40,7 +40,7 @@ impl<S: Consumer> Tokenizer<'_, S> {
                 }
                 continue;
             }
-            if !nested && self.end_tag_at(at).is_some() {
+            if !nested && self.end_tag_at(at, SCRIPT).is_some() {
                 return Escaped::EndTag(at);
             }
             let name = at + 1 + usize::from(nested);
