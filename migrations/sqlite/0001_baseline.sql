@@ -717,6 +717,8 @@ CREATE VIRTUAL TABLE search_index USING fts5 (
 -- Words are gathered in memory until a transaction's end, not until the default's 1 MiB is
 -- full: fewer pieces of the index are written, and merged again.
 INSERT INTO search_index (search_index, rank) VALUES ('hashsize', 16777216);
+-- Twice as many pieces as by default are merged at once, so that a word is written less often.
+INSERT INTO search_index (search_index, rank) VALUES ('automerge', 8);
 
 CREATE TRIGGER search_docs_gone AFTER DELETE ON search_docs BEGIN
     DELETE FROM search_index WHERE rowid = old.page_id;

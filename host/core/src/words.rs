@@ -33,35 +33,50 @@ pub struct Term {
 /// A text's words as they are indexed, separated by spaces.
 pub fn index_words(text: &str) -> String {
     let mut out = Index {
-        words: String::with_capacity(text.len().min(MAX_BYTES)),
+        words: Vec::with_capacity(text.len().min(MAX_BYTES)),
         count: 0,
     };
+    let is_blank = |char: char| char.is_ascii_whitespace();
+    let mut rest = text;
     // Words never span white space, and most pieces between white space are ASCII, which needs
     // no folding except case.
-    for piece in text.split_ascii_whitespace() {
-        let took_all = if piece.is_ascii() {
-            let mut words = piece.split(|char: char| !char.is_ascii_alphanumeric());
-            words.all(|word| out.take(word.get(..MAX_WORD).unwrap_or(word)))
-        } else {
-            Runs::of_text(piece).all(|run| run.words(|word| out.take(word)))
-        };
-        if !took_all {
+    while let Some(other) = rest.bytes().position(|byte| !byte.is_ascii()) {
+        let (before, after) = (rest.get(..other), rest.get(other..));
+        let start = before.and_then(|before| before.rfind(is_blank));
+        let start = start.map_or(0, |at| at + 1);
+        let end = after.and_then(|after| after.find(is_blank));
+        let end = end.map_or(rest.len(), |len| other + len);
+        let mut runs = Runs::of_text(rest.get(start..end).unwrap_or_default());
+        if !out.take_ascii(rest.get(..start).unwrap_or_default())
+            || !runs.all(|run| run.words(|word| out.take(word)))
+        {
+            rest = "";
             break;
         }
+        rest = rest.get(end..).unwrap_or_default();
     }
+    out.take_ascii(rest);
     out.words.make_ascii_lowercase();
-    out.words
+    // Words are ASCII.
+    String::from_utf8(out.words).unwrap_or_default()
 }
 
 /// Collects words up to the limits.
 struct Index {
-    words: String,
+    words: Vec<u8>,
     count: usize,
 }
 
 impl Index {
+    /// Adds the words of a text that is ASCII; `false` if there is no room left.
+    fn take_ascii(&mut self, text: &str) -> bool {
+        let mut words = text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric());
+        words.all(|word| self.take(word.get(..MAX_WORD).unwrap_or(word)))
+    }
+
     /// Adds a word; `false` if there is no room left.
-    fn take(&mut self, word: &str) -> bool {
+    fn take(&mut self, word: impl AsRef<[u8]>) -> bool {
+        let word = word.as_ref();
         if word.is_empty() {
             return true;
         }
@@ -69,9 +84,9 @@ impl Index {
             return false;
         }
         if self.count > 0 {
-            self.words.push(' ');
+            self.words.push(b' ');
         }
-        self.words.push_str(word);
+        self.words.extend_from_slice(word);
         self.count += 1;
         true
     }
@@ -239,9 +254,15 @@ mod tests {
             ("Ёж", "x04350436"),
             ("\"'() ; --\0", ""),
             ("a\0b", "a b"),
+            ("One-two\u{b}three\nfour", "one two three four"),
         ] {
             assert_eq!(index_words(text), words, "{text}");
             assert_eq!(terms(text).join(" "), words, "{text}");
+            // ASCII is read in one piece, and in many if something else is there.
+            assert_eq!(
+                index_words(&format!("{text} \u{fc}")),
+                format!("{words} u").trim_start()
+            );
         }
     }
 
@@ -283,6 +304,10 @@ mod tests {
             .collect();
         let words = index_words(&han);
         assert!(words.len() < MAX_BYTES && words.split(' ').count() <= MAX_WORDS);
+        let words = index_words(&"ab-".repeat(MAX_WORDS + 10));
+        assert_eq!(words.split(' ').count(), MAX_WORDS);
+        assert!(index_words(&format!("{} ", "x".repeat(60)).repeat(20_000)).len() < MAX_BYTES);
+        assert_eq!(index_words(&"X".repeat(1_000)), "x".repeat(MAX_WORD));
         let long = "я".repeat(100_000);
         assert!(index_words(&long).len() < 600);
         assert_eq!(query_terms(&"word ".repeat(100), 32).len(), 32);

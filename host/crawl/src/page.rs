@@ -1,5 +1,6 @@
 //! Makes a page row of a response: text, links, hashes, and the stored body.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -202,15 +203,13 @@ fn work_out(
 ) -> (Fetched, Option<Arc<Page>>) {
     let content_type = response.headers.get("content-type").map(kept);
     let kind = content::sniff(content_type.as_deref(), &response.body).kind;
-    let text = match kind {
-        Kind::Html => {
+    let text = match (kind, &converted) {
+        (Kind::Html, _) => {
             let limits = charset::Limits::default();
-            Some(Arc::from(
-                charset::decode(&response.body, content_type.as_deref(), limits).text,
-            ))
+            Some(charset::decode(&response.body, content_type.as_deref(), limits).text)
         }
-        Kind::Document => converted,
-        Kind::Text | Kind::Other => None,
+        (Kind::Document, Some(html)) => Some(Cow::Borrowed(&**html)),
+        (Kind::Document, None) | (Kind::Text | Kind::Other, _) => None,
     };
     // As the background task would, which then need not read the page again. A crawl that is faster
     // than the writer leaves its pages to that task: the index is most of the writer's work.
@@ -251,7 +250,11 @@ fn work_out(
     let for_extractors = text.is_some() && runs_extractors;
     let for_hooks = shared.hooks.need_pages(&shared.engine);
     let page = (for_extractors || for_hooks).then(|| {
-        let html = text.clone().unwrap_or_default();
+        // Most crawls run no plugin: only here does a page need a copy of its text.
+        let html: Arc<str> = match (&converted, &text) {
+            (Some(html), Some(_)) => Arc::clone(html),
+            (_, text) => Arc::from(text.as_deref().unwrap_or_default()),
+        };
         Page::new(PageParts {
             url: entry.url.clone(),
             final_url: response.final_url.clone(),

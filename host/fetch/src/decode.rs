@@ -19,6 +19,12 @@ const MAX_CODINGS: usize = 2;
 /// Bytes of output per decoding step. Most pages fit, and a decoder whose stream ends in its
 /// first step keeps no copy of its output.
 const BLOCK: usize = 64 * 1024;
+/// Room at the end of a body, in bytes, that is worth a decoding step before the body grows.
+const WORTHWHILE: usize = 4 * 1024;
+/// How many times larger a compressed page usually is once it is decoded.
+const GROWTH: usize = 4;
+/// Most bytes that are allocated for a body because of its announced length.
+const MOST_AHEAD: usize = 3 << 20;
 
 /// Parses Content-Encoding; returns the codings in the order of decoding.
 pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<Coding>, Fault> {
@@ -107,10 +113,10 @@ impl Body {
         // The announced length is not trusted: at most this much is allocated ahead.
         let expected = hint
             .map_or(0, |length| usize::try_from(length).unwrap_or(max))
-            .min(1 << 20)
+            .min(MOST_AHEAD / 3)
             .min(max);
         let (raw, out) = if keep_raw.is_some() {
-            (expected, expected * 3)
+            (expected, (expected * GROWTH).min(MOST_AHEAD))
         } else {
             (0, expected)
         };
@@ -251,8 +257,12 @@ fn decode_into(
 ) -> Result<(), Stop> {
     loop {
         let start = out.len();
+        let spare = match out.capacity() - start {
+            spare @ WORTHWHILE..=BLOCK => spare,
+            _ => BLOCK,
+        };
         // One byte more than there is room for tells that a body is too large.
-        let room = max.saturating_sub(start).saturating_add(1).min(BLOCK);
+        let room = max.saturating_sub(start).saturating_add(1).min(spare);
         out.resize(start + room, 0);
         let step = codec.step(input, out.get_mut(start..).unwrap_or_default());
         let written = step.as_ref().map_or(0, |step| step.written);

@@ -2,6 +2,7 @@
 //! background, those pages that were stored without them.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +21,15 @@ use tokio::time::sleep;
 use crate::blocking::blocking_of;
 use crate::conversion::convert_document;
 use crate::document::Document;
+use crate::error::ScanError;
 
 /// Least time between two looks for new pages. This is also the time allowed for a transaction
 /// with a lower id to commit after one with a higher id was seen.
 const LOOK: Duration = Duration::from_millis(1_000);
 /// Most bytes of bodies that are read ahead for a claim.
 const AHEAD_BYTES: u64 = 16 << 20;
+/// Bytes of bodies that one piece of work reads: a short one, so that it keeps no thread for long.
+const TOGETHER_BYTES: usize = 512 << 10;
 /// Most bytes of a page's text that are indexed.
 pub const TEXT_BYTES: usize = 256 << 10;
 
@@ -91,24 +95,35 @@ async fn advance(
 async fn index(store: &Store, engine: &Engine, claim: IndexClaim) -> Result<(), StoreError> {
     let pages = store.unindexed(claim).await?;
     let mut ahead = read_ahead(store, &pages).await?;
-    // One after the other, to leave the other cores to running crawls.
     let mut entries: Vec<IndexEntry> = Vec::with_capacity(pages.len());
+    let (mut together, mut bytes) = (Vec::new(), 0);
     for page in pages {
         let id = page.page;
-        let body = ahead.remove(&id);
-        match read(store, engine, page, body).await {
-            Ok(entry) => entries.extend(entry),
-            Err(error) => match error.downcast::<StoreError>() {
-                Ok(error) if error.is_transient() => return Err(error),
-                Ok(error) => not_indexed(id, &error),
-                Err(error) => not_indexed(id, &error),
-            },
+        let body = match ahead.remove(&id) {
+            Some(body) => Ok(Some(body)),
+            None => store.body(page.project, page.blob).await,
+        };
+        match body {
+            Ok(Some(body)) => {
+                let size = usize::try_from(body.size).unwrap_or(usize::MAX);
+                if bytes > 0 && size.saturating_add(bytes) > TOGETHER_BYTES {
+                    let works = std::mem::take(&mut together);
+                    entries.extend(read(engine, works, bytes).await);
+                    bytes = 0;
+                }
+                bytes = bytes.saturating_add(size);
+                together.push((page, body));
+            }
+            Ok(None) => {}
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => not_indexed(id, &error),
         }
     }
+    entries.extend(read(engine, together, bytes).await);
     store.index(&entries).await
 }
 
-/// Bodies that are in the blob store, as many as there is room for.
+/// Bodies of the pages, as many as there is room for.
 async fn read_ahead(
     store: &Store,
     pages: &[UnindexedPage],
@@ -132,71 +147,94 @@ fn not_indexed(page: PageId, error: &dyn std::fmt::Display) {
     tracing::warn!(page = page.get(), %error, "a page is not indexed");
 }
 
-/// A page's words; `None` if its body no longer exists, or is a document that cannot be converted.
+/// The words of some pages that have `bytes` bytes in all. A page that cannot be read is left out.
 async fn read(
-    store: &Store,
     engine: &Engine,
-    page: UnindexedPage,
-    ahead: Option<StoredBody>,
-) -> Result<Option<IndexEntry>, anyhow::Error> {
-    let body = match ahead {
-        Some(body) => Some(body),
-        None => store.body(page.project, page.blob).await?,
+    pages: Vec<(UnindexedPage, StoredBody)>,
+    bytes: usize,
+) -> Vec<IndexEntry> {
+    let ids: Vec<PageId> = pages.iter().map(|(page, _)| page.page).collect();
+    // One piece after the other, to leave the other cores to running crawls.
+    let work = move || {
+        let opened = pages.into_iter().map(|page| {
+            // A panic costs its page, and not those that are read with it.
+            let opened = catch_unwind(AssertUnwindSafe(|| open(page)));
+            opened.unwrap_or(Err(StoreError::Fault))
+        });
+        opened.collect::<Vec<_>>()
     };
-    let Some(body) = body else {
-        return Ok(None);
+    let opened = match blocking_of(bytes, work).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            ids.into_iter().for_each(|id| not_indexed(id, &error));
+            return Vec::new();
+        }
     };
-    let (page, source) = blocking_of(body.size as usize, move || {
-        let body = body.unpack()?;
-        let headers: Vec<(String, String)> =
-            serde_json::from_str(&page.headers).unwrap_or_default();
-        let content_type = headers
-            .iter()
-            .find(|(name, _)| name == "content-type")
-            .map(|(_, value)| value.as_str());
-        let kind = content::sniff(content_type, &body).kind;
-        let parts = PageParts {
+    let mut entries = Vec::with_capacity(ids.len());
+    for (id, opened) in ids.into_iter().zip(opened) {
+        match opened {
+            Ok(Opened::Words(entry)) => entries.push(entry),
+            Ok(Opened::Document(page, source)) => match convert(engine, page, &source).await {
+                Ok(entry) => entries.extend(entry),
+                Err(error) => not_indexed(id, &error),
+            },
+            Err(error) => not_indexed(id, &error),
+        }
+    }
+    entries
+}
+
+/// A page that was read.
+enum Opened {
+    Words(IndexEntry),
+    /// A document, which is to be converted to HTML first.
+    Document(UnindexedPage, Arc<Page>),
+}
+
+/// Reads a page. CPU-bound.
+fn open((page, body): (UnindexedPage, StoredBody)) -> Result<Opened, StoreError> {
+    let body = body.unpack()?;
+    let headers: Vec<(String, String)> = serde_json::from_str(&page.headers).unwrap_or_default();
+    let content_type = headers
+        .iter()
+        .find(|(name, _)| name == "content-type")
+        .map(|(_, value)| value.as_str());
+    if content::sniff(content_type, &body).kind == Kind::Document {
+        let source = Document::page_of(PageParts {
             url: page.final_url.clone(),
             final_url: page.final_url.clone(),
             status: 200,
+            body: Arc::from(&body[..]),
+            headers,
             ..PageParts::default()
-        };
-        let source = match kind {
-            Kind::Document => Document::page_of(PageParts {
-                body: Arc::from(&body[..]),
-                headers,
-                ..parts
-            }),
-            _ => {
-                let limits = charset::Limits::default();
-                Page::new(PageParts {
-                    html: Arc::from(charset::decode(&body, content_type, limits).text),
-                    ..parts
-                })
-            }
-        };
-        Ok::<_, StoreError>((page, (kind, source)))
-    })
-    .await??;
-    let source = match source {
-        (Kind::Document, source) => {
-            let engine = engine.of_project(page.project);
-            match convert_document(&engine, &source).await {
-                Ok(converted) => source.with_html(converted.html),
-                Err(_) => return Ok(None),
-            }
-        }
-        (_, source) => source,
+        });
+        return Ok(Opened::Document(page, source));
+    }
+    let html = charset::decode(&body, content_type, charset::Limits::default()).text;
+    Ok(Opened::Words(entry(page, &html)))
+}
+
+/// The words of a document; none if it cannot be converted.
+async fn convert(
+    engine: &Engine,
+    page: UnindexedPage,
+    source: &Arc<Page>,
+) -> Result<Option<IndexEntry>, ScanError> {
+    let engine = engine.of_project(page.project);
+    let Ok(converted) = convert_document(&engine, source).await else {
+        return Ok(None);
     };
-    let entry = blocking_of(source.parts().html.len(), move || {
-        let (facts, text) = page_text(&source.parts().html, &page.final_url, TEXT_BYTES);
-        IndexEntry {
-            page: page.page,
-            project: page.project,
-            url_key: page.url_key,
-            words: page_words(facts.title.as_deref(), &text),
-        }
-    })
-    .await?;
-    Ok(Some(entry))
+    let html = converted.html;
+    blocking_of(html.len(), move || Some(entry(page, &html))).await
+}
+
+/// The words of a page's HTML. CPU-bound.
+fn entry(page: UnindexedPage, html: &str) -> IndexEntry {
+    let (facts, text) = page_text(html, &page.final_url, TEXT_BYTES);
+    IndexEntry {
+        page: page.page,
+        project: page.project,
+        url_key: page.url_key,
+        words: page_words(facts.title.as_deref(), &text),
+    }
 }

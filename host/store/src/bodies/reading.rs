@@ -26,15 +26,26 @@ struct BodyRow {
     segment: Option<String>,
 }
 
+/// Where the body of a page is: in the database, or in a segment.
 #[derive(sqlx_macros::FromRow)]
 struct AheadRow {
     id: i64,
     hash: Vec<u8>,
     size: i64,
     encoding: String,
-    segment_offset: i64,
-    segment_length: i64,
-    segment: String,
+    length: i64,
+    segment_offset: Option<i64>,
+    segment: Option<String>,
+}
+
+/// The body of a page, from the database.
+#[derive(sqlx_macros::FromRow)]
+struct InlineRow {
+    id: i64,
+    hash: Vec<u8>,
+    size: i64,
+    encoding: String,
+    bytes: Vec<u8>,
 }
 
 impl Store {
@@ -96,9 +107,9 @@ impl Store {
         }))
     }
 
-    /// Reads the bodies of some pages that are in the blob store, at most `most` bytes of them: those
-    /// of one segment in few requests, where [`body`](Self::body) makes one for each. What cannot
-    /// be read is left out; `body` says why.
+    /// Reads the bodies of some pages together, at most `most` bytes of them, where
+    /// [`body`](Self::body) needs a statement or a request for each. What cannot be read is left
+    /// out; `body` says why.
     ///
     /// # Errors
     /// If the database fails.
@@ -109,19 +120,19 @@ impl Store {
         pages: &[PageId],
         most: u64,
     ) -> Result<HashMap<PageId, StoredBody>, StoreError> {
-        let Some(blobs) = &self.blobs else {
-            return Ok(HashMap::new());
-        };
+        let mut bodies = HashMap::new();
         let mut segments: BTreeMap<String, Vec<AheadRow>> = BTreeMap::new();
         let mut left = most;
         for piece in pieces(pages) {
+            // Their lengths first: a body for which there is no room is not read.
             let rows: Vec<AheadRow> = read!(self.db, pool => {
                 let mut select = sqlx::QueryBuilder::new(
-                    "SELECT p.id, b.hash, b.size, b.encoding, b.segment_offset, b.segment_length,
-                            s.name AS segment
+                    "SELECT p.id, b.hash, b.size, b.encoding,
+                            CAST(COALESCE(b.segment_length, length(b.bytes)) AS BIGINT) AS length,
+                            b.segment_offset, s.name AS segment
                      FROM pages p JOIN blobs b ON b.id = p.blob_id
-                     JOIN segments s ON s.id = b.segment_id
-                     WHERE b.bytes IS NULL AND p.project_id = ",
+                     LEFT JOIN segments s ON s.id = b.segment_id
+                     WHERE p.project_id = ",
                 );
                 select.push_bind(project.get()).push(" AND p.id IN (");
                 let mut list = select.separated(", ");
@@ -131,26 +142,70 @@ impl Store {
                 select.push(") ORDER BY p.id");
                 select.build_query_as().fetch_all(pool).await?
             });
+            let mut inline = Vec::new();
             for row in rows {
-                let length = u64::try_from(row.segment_length).ok();
-                if let Some(rest) = length.and_then(|length| left.checked_sub(length)) {
-                    left = rest;
-                    segments.entry(row.segment.clone()).or_default().push(row);
+                let length = u64::try_from(row.length).ok();
+                let Some(rest) = length.and_then(|length| left.checked_sub(length)) else {
+                    continue;
+                };
+                left = rest;
+                match &row.segment {
+                    Some(segment) => segments.entry(segment.clone()).or_default().push(row),
+                    None => inline.push(PageId(row.id)),
                 }
             }
+            self.inline_bodies(project, &inline, &mut bodies).await?;
         }
+        let Some(blobs) = &self.blobs else {
+            return Ok(bodies);
+        };
         let read = segments.into_iter().map(|(segment, rows)| async move {
             ahead(blobs, project, &segment, rows)
                 .await
                 .inspect_err(|error| tracing::debug!(segment, %error, "bodies are not read ahead"))
                 .unwrap_or_default()
         });
-        let mut bodies = HashMap::new();
         let mut read = stream::iter(read).buffer_unordered(SEGMENTS_AT_ONCE);
         while let Some(read) = read.next().await {
             bodies.extend(read);
         }
         Ok(bodies)
+    }
+
+    /// Adds the bodies of pages that are in the database.
+    async fn inline_bodies(
+        &self,
+        project: ProjectId,
+        pages: &[PageId],
+        bodies: &mut HashMap<PageId, StoredBody>,
+    ) -> Result<(), StoreError> {
+        for piece in pieces(pages) {
+            let rows: Vec<InlineRow> = read!(self.db, pool => {
+                let mut select = sqlx::QueryBuilder::new(
+                    "SELECT p.id, b.hash, b.size, b.encoding, b.bytes
+                     FROM pages p JOIN blobs b ON b.id = p.blob_id
+                     WHERE b.bytes IS NOT NULL AND p.project_id = ",
+                );
+                select.push_bind(project.get()).push(" AND p.id IN (");
+                let mut list = select.separated(", ");
+                for page in piece {
+                    list.push_bind(page.get());
+                }
+                select.push(")");
+                select.build_query_as().fetch_all(pool).await?
+            });
+            let read = rows.into_iter().filter_map(|row| {
+                let body = StoredBody {
+                    hash: digest(row.hash).ok()?,
+                    size: number(row.size, "size").ok()?,
+                    encoding: row.encoding.parse().ok()?,
+                    bytes: row.bytes.into(),
+                };
+                Some((PageId(row.id), body))
+            });
+            bodies.extend(read);
+        }
+        Ok(())
     }
 
     /// The blob store that segments are read from.
@@ -174,7 +229,7 @@ async fn ahead(
 ) -> Result<Vec<(PageId, StoredBody)>, StoreError> {
     let places: Vec<Place> = rows
         .iter()
-        .map(|row| place(Some(row.segment_offset), Some(row.segment_length)))
+        .map(|row| place(row.segment_offset, Some(row.length)))
         .collect::<Result<_, _>>()?;
     let records = blobs.records(segment, &places).await?;
     let bodies = rows.into_iter().zip(records).filter_map(|(row, record)| {

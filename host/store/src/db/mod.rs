@@ -92,6 +92,8 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .pragma("cache_size", "-16384")
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
+        // Pages, 16 MiB: what many commits change is copied from the log to the file once.
+        .pragma("wal_autocheckpoint", "4096")
         .statement_cache_capacity(256)
         // The rows of one statement, so that SQLite's thread does not wait for ours in between.
         .row_buffer_size(256);

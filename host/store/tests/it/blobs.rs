@@ -25,6 +25,7 @@ crate::support::on_both_databases! {
     a_commit_after_the_grace_time_fails_and_is_done_again
     other_bytes_are_an_error_of_their_own_body
     bodies_read_ahead_are_those_that_are_whole_and_have_room
+    bodies_in_the_database_are_read_ahead_too
     bodies_move_to_the_blob_store_and_back
     a_store_of_another_database_is_refused
     a_lost_commit_leaves_no_reference
@@ -413,6 +414,31 @@ async fn bodies_read_ahead_are_those_that_are_whole_and_have_room(options: Optio
     std::fs::remove_file(&segments[0]).unwrap();
     let rest = ahead(project, 1 << 20).await;
     assert_eq!(rest, [None, None, None, Some(text(4))]);
+}
+
+async fn bodies_in_the_database_are_read_ahead_too(options: Options) {
+    let (store, project) = open(&options).await;
+    let run = run(&store, project, &[1, 2, 3]).await;
+    let pages = pages_of(&store, project, run).await;
+    let ahead = async |project: ProjectId, most: u64| -> Vec<Option<String>> {
+        let mut read = store.bodies_ahead(project, &pages, most).await.unwrap();
+        let bodies = pages.iter().map(|page| {
+            let body = read.remove(page)?;
+            Some(String::from_utf8(body.unpack().unwrap()).unwrap())
+        });
+        bodies.collect()
+    };
+    let all: Vec<Option<String>> = (1..=3).map(|seq| Some(text(seq))).collect();
+    assert_eq!(ahead(project, 1 << 20).await, all);
+    assert_eq!(
+        ahead(ProjectId(project.0 + 1), 1 << 20).await,
+        vec![None; 3]
+    );
+    let stored = StoredBody::pack(text(1).as_bytes()).bytes.len() as u64;
+    let one = ahead(project, stored * 2 - 1).await;
+    assert_eq!(one.iter().flatten().count(), 1, "{one:?}");
+    assert_eq!(one[0], all[0]);
+    assert_eq!(ahead(project, stored - 1).await, vec![None; 3]);
 }
 
 async fn bodies_move_to_the_blob_store_and_back(options: Options) {
