@@ -119,7 +119,7 @@ impl Store {
                 let mut select = sqlx::QueryBuilder::new(
                     "SELECT p.id, b.hash, b.size, b.encoding, b.segment_offset, b.segment_length,
                             s.name AS segment
-                     FROM pages p JOIN blobs b ON b.id = p.blob_id
+                     FROM pages p JOIN blobs b ON b.id = p.blob_id AND b.project_id = p.project_id
                      JOIN segments s ON s.id = b.segment_id
                      WHERE b.bytes IS NULL AND p.project_id = ",
                 );

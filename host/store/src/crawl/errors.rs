@@ -79,7 +79,7 @@ per_database! {
                     .push_bind(i64::from(failed.attempts))
                     .push_bind(to_ms(failed.failed_at));
             });
-            insert.push(" ON CONFLICT (run_id, seq) DO NOTHING");
+            insert.push(" ON CONFLICT (project_id, run_id, seq) DO NOTHING");
             insert.build().execute(&mut *conn).await?;
         }
         Ok(())
@@ -88,15 +88,18 @@ per_database! {
     /// Removes up to `limit` failed URLs of a run; returns how many.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         limit: i64,
     ) -> Result<u64, StoreError> {
         let done = sqlx::query(
-            "DELETE FROM run_errors WHERE run_id = $1 AND seq IN (
-                 SELECT seq FROM run_errors WHERE run_id = $1 ORDER BY seq LIMIT $2)",
+            "DELETE FROM run_errors WHERE project_id = $3 AND run_id = $1 AND seq IN (
+                 SELECT seq FROM run_errors WHERE project_id = $3 AND run_id = $1
+                 ORDER BY seq LIMIT $2)",
         )
         .bind(run.get())
         .bind(limit)
+        .bind(project.get())
         .execute(&mut *conn)
         .await?;
         Ok(done.rows_affected())

@@ -5,7 +5,7 @@ mod migrations;
 mod statement;
 
 pub(crate) use dispatch::{Db, Lite, per_database, read, transact};
-pub(crate) use statement::{none_of, number, pieces, signed};
+pub(crate) use statement::{by_project, none_of, number, pieces, signed};
 
 use std::path::Path;
 use std::str::FromStr as _;
@@ -20,6 +20,7 @@ use sqlx::sqlite::{
 };
 
 use crate::error::StoreError;
+use crate::logs::partitions;
 use crate::presence::Presence;
 
 /// How to connect to a database.
@@ -165,6 +166,10 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
     let migrated = migrations::run(&migrations, &session).await;
     session.close().await;
     migrated?;
+    if let Err(error) = partitions::begin(&pool).await {
+        // Purges try it again; until then entries are where they are deleted row by row.
+        tracing::warn!(%error, "cannot make partitions of the request log");
+    }
     Ok(Db::Pg(pool))
 }
 

@@ -171,7 +171,7 @@ impl Store {
                 graph.add(node, is_seed);
             }
         }
-        for (from, to) in self.frontier_redirects(run).await? {
+        for (from, to) in self.frontier_redirects(project, run).await? {
             graph.redirect(from, to);
         }
         let mut after = 0;
@@ -206,7 +206,7 @@ impl Store {
                 }
             }
         }
-        for (from, to) in self.frontier_redirects(run).await? {
+        for (from, to) in self.frontier_redirects(project, run).await? {
             if let Some(page) = pages.get(&to).copied() {
                 pages.entry(from).or_insert(page);
             }
@@ -225,7 +225,7 @@ impl Store {
                 "SELECT p.id, p.key_hash, p.seq,
                         CAST(CASE WHEN p.url_key = r.url_key THEN 1 ELSE 0 END AS BIGINT) AS is_seed
                  FROM pages p JOIN runs r ON r.id = p.run_id
-                 WHERE p.run_id = $1 AND p.id > $2 AND r.project_id = $3
+                 WHERE p.project_id = $3 AND p.run_id = $1 AND p.id > $2 AND r.project_id = $3
                  ORDER BY p.id LIMIT $4",
             )
             .bind(run.get())

@@ -101,16 +101,21 @@ per_database! {
     /// Deletes the links of a run's pages from `first` to `last`.
     pub(crate) async fn delete_between(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         first: i64,
         last: i64,
     ) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM page_links WHERE run_id = $1 AND page_id BETWEEN $2 AND $3")
-            .bind(run.get())
-            .bind(first)
-            .bind(last)
-            .execute(&mut *conn)
-            .await?;
+        sqlx::query(
+            "DELETE FROM page_links
+             WHERE project_id = $4 AND run_id = $1 AND page_id BETWEEN $2 AND $3",
+        )
+        .bind(run.get())
+        .bind(first)
+        .bind(last)
+        .bind(project.get())
+        .execute(&mut *conn)
+        .await?;
         Ok(())
     }
 }
