@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 use orbweaver_core::words::Term;
 
-use crate::db::{Db, by_project, per_database, pieces, transact};
+use crate::db::{Db, by_project, per_database, pieces, read_replica, transact};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -365,9 +365,10 @@ impl Store {
                 .fetch_all(&lite.read)
                 .await?
             }
-            Db::Pg(pool) => {
+            Db::Pg(_) => {
                 let quoted: Vec<String> = terms.iter().map(pg_term).collect();
-                sqlx::query_as(
+                let query = quoted.join(if all { " & " } else { " | " });
+                read_replica!(self, pool => sqlx::query_as(
                     "SELECT i.page_id, CAST(ts_rank_cd(i.words, q, 1 | 4) AS DOUBLE PRECISION)
                      FROM (SELECT d.page_id
                            FROM search_docs d JOIN search_index f
@@ -378,12 +379,12 @@ impl Store {
                           to_tsquery('simple', $1) q
                      ORDER BY 2 DESC, i.page_id DESC LIMIT $3",
                 )
-                .bind(quoted.join(if all { " & " } else { " | " }))
+                .bind(query.as_str())
                 .bind(project.get())
                 .bind(i64::from(limit))
                 .bind(RANKED)
                 .fetch_all(pool)
-                .await?
+                .await?)
             }
         };
         Ok(rows

@@ -68,13 +68,7 @@ impl Postgres {
              `apt-get install postgresql` brings them",
         )?;
         let user = unprivileged_user()?;
-        let folder = tempfile::Builder::new()
-            .prefix("orbweaver-pg-")
-            .tempdir()?
-            .keep();
-        if let Some(user) = &user {
-            run(Command::new("chown").arg(user).arg(&folder))?;
-        }
+        let folder = folder(user.as_deref())?;
         let data = folder.join("data");
         run(command(user.as_deref(), &bin.join("initdb"))
             .arg("-D")
@@ -141,6 +135,30 @@ impl Postgres {
                 log,
             }),
         })
+    }
+
+    /// A replica of the server, which follows it through a stream: with all of its databases, in the same
+    /// state as soon as it is ready. [`reached`](Self::reached) makes the URLs of its databases.
+    ///
+    /// # Errors
+    /// When the copy cannot be made, or the replica does not start.
+    pub fn replica(&self) -> Result<Self> {
+        let user = unprivileged_user()?;
+        let folder = folder(user.as_deref())?;
+        run(command(user.as_deref(), &self.bin.join("pg_basebackup"))
+            .arg("-h")
+            .arg(&self.sockets)
+            .args(["-U", "postgres", "--checkpoint=fast", "--no-sync"])
+            .args(["--wal-method=stream", "--write-recovery-conf", "-D"])
+            .arg(folder.join("data"))
+            .current_dir("/"))?;
+        Self::serve(self.bin.clone(), folder, user.as_deref(), &[], drop)
+    }
+
+    /// The URL by which this server is reached for a database of another one, of which it is a replica.
+    pub fn reached(&self, other: &Self, url: &str) -> String {
+        let host = |server: &Self| server.sockets.display().to_string();
+        url.replace(&host(other), &host(self))
     }
 
     /// A server that another process has started, by its [`folder`](Self::folder).
@@ -272,6 +290,18 @@ fn find() -> Option<PathBuf> {
         .map(|(_, bin)| bin)
         .chain(on_path.iter().flat_map(std::env::split_paths))
         .find(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
+}
+
+/// A new folder of the server's user.
+fn folder(user: Option<&str>) -> Result<PathBuf> {
+    let folder = tempfile::Builder::new()
+        .prefix("orbweaver-pg-")
+        .tempdir()?
+        .keep();
+    if let Some(user) = user {
+        run(Command::new("chown").arg(user).arg(&folder))?;
+    }
+    Ok(folder)
 }
 
 /// Another user's name if this process is root, because PostgreSQL refuses to run as root.

@@ -8,7 +8,7 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use super::encoding::StoredBody;
 use super::rows::digest;
-use crate::db::{number, pieces, read};
+use crate::db::{number, pieces, read_replica};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -61,7 +61,7 @@ impl Store {
         project: ProjectId,
         blob: BlobId,
     ) -> Result<Option<StoredBody>, StoreError> {
-        let row: Option<BodyRow> = read!(self.db, pool => {
+        let row: Option<BodyRow> = read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT hash, size, encoding, bytes, segment_offset, segment_length,
                         (SELECT name FROM segments WHERE segments.id = segment_id) AS segment
@@ -115,7 +115,7 @@ impl Store {
         let mut segments: BTreeMap<String, Vec<AheadRow>> = BTreeMap::new();
         let mut left = most;
         for piece in pieces(pages) {
-            let rows: Vec<AheadRow> = read!(self.db, pool => {
+            let rows: Vec<AheadRow> = read_replica!(self, pool => {
                 let mut select = sqlx::QueryBuilder::new(
                     "SELECT p.id, b.hash, b.size, b.encoding, b.segment_offset, b.segment_length,
                             s.name AS segment

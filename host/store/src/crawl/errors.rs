@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
-use crate::db::{per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read_replica, signed};
 use crate::error::StoreError;
 use crate::pages::unpack_targets;
 use crate::runs::Lease;
@@ -118,7 +118,7 @@ impl Store {
         offset: u64,
         limit: u32,
     ) -> Result<Vec<FailedUrl>, StoreError> {
-        let rows: Vec<FailedRow> = read!(self.db, pool => {
+        let rows: Vec<FailedRow> = read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT seq, url, key_hash, kind, message, attempts, failed_at FROM run_errors
                  WHERE run_id = $1 AND seq > $2 AND project_id = $3
@@ -175,7 +175,7 @@ impl Store {
     ) -> Result<HashMap<PageId, String>, StoreError> {
         let mut urls = HashMap::with_capacity(pages.len());
         for piece in pages.chunks(500) {
-            let rows: Vec<(i64, String)> = read!(self.db, pool => {
+            let rows: Vec<(i64, String)> = read_replica!(self, pool => {
                 let mut query = sqlx::QueryBuilder::new("SELECT id, url FROM pages WHERE run_id = ");
                 query
                     .push_bind(run.get())

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
-use crate::db::{per_database, pieces, read};
+use crate::db::{per_database, pieces, read, read_replica};
 use crate::error::StoreError;
 use crate::notices::Topic;
 use crate::runs::PartLease;
@@ -477,7 +477,7 @@ impl Store {
         let mut redirects = Vec::new();
         let mut after = -1;
         loop {
-            let rows: Vec<RedirectRow> = read!(self.db, pool => {
+            let rows: Vec<RedirectRow> = read_replica!(self, pool => {
                 sqlx::query_as(
                     "SELECT seq, key_hash, redirect_to FROM frontier
                      WHERE project_id = $4 AND run_id = $1 AND seq > $2

@@ -22,7 +22,7 @@ use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls};
 
 use super::unreliable;
-use crate::db::read;
+use crate::db::read_replica;
 use crate::error::StoreError;
 use crate::runs::{Run, SkipReason};
 use crate::store::Store;
@@ -229,7 +229,7 @@ impl Store {
             return Ok(diff);
         };
         let pair = self.compared(&old, &new).await?;
-        let rows: Vec<DiffRow> = read!(self.db, pool => {
+        let rows: Vec<DiffRow> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, url, old_hash, new_hash, old_status, new_status, old_page, new_page
                  FROM (", classes!(), ") pages
@@ -305,7 +305,7 @@ impl Store {
         };
         let mut pair = self.compared(&old, &new).await?;
         pair.new_short |= early;
-        let rows: Vec<UrlRow> = read!(self.db, pool => {
+        let rows: Vec<UrlRow> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, url FROM (", classes!(), ") pages
                  WHERE class IN ('added', 'removed', 'changed', 'gone') ORDER BY id LIMIT $8"
@@ -368,7 +368,7 @@ impl Store {
         run: RunId,
         other: RunId,
     ) -> Result<bool, StoreError> {
-        let found: Option<i64> = read!(self.db, pool => {
+        let found: Option<i64> = read_replica!(self, pool => {
             sqlx::query_scalar(concat!(
                 "SELECT k.id FROM pages k
                  LEFT JOIN pages t
@@ -390,7 +390,7 @@ impl Store {
     }
 
     async fn count(&self, project: ProjectId, pair: &Pair) -> Result<DiffCounts, StoreError> {
-        let rows: Vec<Count> = read!(self.db, pool => {
+        let rows: Vec<Count> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, count(*) AS pages FROM (", classes!(), ") pages GROUP BY class"
             ))

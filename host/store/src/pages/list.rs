@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::{PageRow, StoredPage};
-use crate::db::{number, read, signed};
+use crate::db::{number, read, read_replica, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::from_ms;
@@ -129,7 +129,7 @@ impl Store {
         // Two statements: skipping rows by the index alone is cheap, by status it is not.
         let rows: Vec<ItemRow> = match range.status {
             None => {
-                read!(self.db, pool => {
+                read_replica!(self, pool => {
                     sqlx::query_as(
                         "SELECT id, url, status, bytes, fetched_at FROM pages
                          WHERE id IN (
@@ -150,7 +150,7 @@ impl Store {
                 })
             }
             Some(status) => {
-                read!(self.db, pool => {
+                read_replica!(self, pool => {
                     sqlx::query_as(
                         "SELECT id, url, status, bytes, fetched_at FROM pages
                          WHERE run_id = $1 AND id > $2 AND status = $6 AND project_id = $5
@@ -203,7 +203,7 @@ impl Store {
                  ORDER BY id LIMIT $3 OFFSET $4"
             }
         };
-        let rows: Vec<SummaryRow> = read!(self.db, pool => {
+        let rows: Vec<SummaryRow> = read_replica!(self, pool => {
             sqlx::query_as(select)
                 .bind(run.get())
                 .bind(range.after.get())

@@ -4,7 +4,7 @@ use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::new_page::NewRecord;
 use super::rows::CrawledPage;
-use crate::db::{per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read_replica, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -109,7 +109,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<RunRecord>, StoreError> {
         let (page, place) = after;
-        let rows: Vec<RecordRow> = read!(self.db, pool => {
+        let rows: Vec<RecordRow> = read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT r.page_id, r.place, p.url, r.hook, r.data
                  FROM page_records r JOIN pages p ON p.id = r.page_id AND p.project_id = $4
@@ -136,7 +136,7 @@ impl Store {
         project: ProjectId,
         page: PageId,
     ) -> Result<Vec<(String, String)>, StoreError> {
-        Ok(read!(self.db, pool => {
+        Ok(read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT hook, data FROM page_records
                  WHERE page_id = $1 AND project_id = $2 ORDER BY place",

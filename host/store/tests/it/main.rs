@@ -15,6 +15,7 @@ mod monitors;
 mod partitions;
 mod parts;
 mod pulse;
+mod replicas;
 mod run_rows;
 mod schema;
 mod store;
