@@ -1,4 +1,7 @@
 -- The whole schema of the first release. README.md beside it has the rules.
+--
+-- Tables that grow with the pages of projects are partitioned by HASH (project_id); the request log, which is
+-- deleted by age, by RANGE (ts). The partitions are created at the end of this file, which says why.
 
 -- --- Projects, keys, pages, the request log and usage
 
@@ -50,7 +53,7 @@ CREATE TABLE segments (
 CREATE INDEX segments_sparse ON segments (id) WHERE live_bytes * 2 < bytes;
 
 CREATE TABLE blobs (
-    id         BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id         BIGINT GENERATED ALWAYS AS IDENTITY,
     project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
     -- SHA-256 of the decoded body.
     hash       BYTEA NOT NULL,
@@ -66,19 +69,22 @@ CREATE TABLE blobs (
     segment_length BIGINT,
     -- Pages that point here; the row goes with the last of them.
     refs       BIGINT NOT NULL,
+    PRIMARY KEY (id, project_id),
     UNIQUE (project_id, hash),
     CHECK ((bytes IS NULL) = (segment_id IS NOT NULL))
-);
+) PARTITION BY HASH (project_id);
 CREATE INDEX blobs_segment ON blobs (segment_id) WHERE segment_id IS NOT NULL;
 
 -- Bodies that wait in the database until they fill a segment.
 CREATE TABLE staged_bodies (
-    blob_id   BIGINT PRIMARY KEY,
-    staged_at BIGINT NOT NULL
+    blob_id    BIGINT PRIMARY KEY,
+    project_id BIGINT NOT NULL,
+    staged_at  BIGINT NOT NULL
 );
 
 CREATE TABLE pages (
-    id           BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- Rises over all projects.
+    id           BIGINT GENERATED ALWAYS AS IDENTITY,
     project_id   BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
     -- Null for a scan.
     run_id       BIGINT,
@@ -100,7 +106,7 @@ CREATE TABLE pages (
     headers      TEXT NOT NULL,
     -- Extracted metadata, kept for pages without a stored body.
     metadata     TEXT,
-    blob_id      BIGINT REFERENCES blobs (id),
+    blob_id      BIGINT,
     -- Of crawled pages only, from here on. Place in the run's order of discovery.
     seq          BIGINT,
     -- 64-bit hash of the normalised URL.
@@ -118,18 +124,21 @@ CREATE TABLE pages (
     -- Milliseconds from the request to the end of the body, redirects included.
     elapsed_ms   BIGINT,
     -- JSON array of the redirects that led here, each {"url", "status"}; null without one.
-    redirects    TEXT
-);
+    redirects    TEXT,
+    -- The id comes first: search asks for the pages after one, of all projects.
+    PRIMARY KEY (id, project_id)
+) PARTITION BY HASH (project_id);
 CREATE INDEX pages_cache ON pages (project_id, url_key, fetched_at);
-CREATE INDEX pages_run ON pages (run_id, id);
+CREATE INDEX pages_run ON pages (project_id, run_id, id);
 CREATE INDEX pages_blob ON pages (blob_id);
-CREATE UNIQUE INDEX pages_run_key ON pages (run_id, url_key) WHERE run_id IS NOT NULL;
+CREATE UNIQUE INDEX pages_run_key ON pages (project_id, run_id, url_key) WHERE run_id IS NOT NULL;
 -- Only scans are purged by their own age; a crawl's pages go with their run.
 CREATE INDEX pages_age ON pages (fetched_at) WHERE run_id IS NULL;
 
 CREATE TABLE request_log (
-    id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    id          BIGINT GENERATED ALWAYS AS IDENTITY,
+    -- Without a foreign key, for which the drop of a partition would lock out every reader of `projects`.
+    project_id  BIGINT NOT NULL,
     ts          BIGINT NOT NULL,
     method      TEXT NOT NULL,
     path        TEXT NOT NULL,
@@ -137,13 +146,14 @@ CREATE TABLE request_log (
     duration_ms BIGINT NOT NULL,
     client_ip   TEXT NOT NULL,
     request_id  TEXT NOT NULL,
-    key_prefix  TEXT NOT NULL
-);
+    key_prefix  TEXT NOT NULL,
+    PRIMARY KEY (id, project_id, ts)
+) PARTITION BY RANGE (ts);
 CREATE INDEX request_log_project ON request_log (project_id, id);
 
 -- Append-only: one row per chargeable call.
 CREATE TABLE usage_events (
-    id           BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id           BIGINT GENERATED ALWAYS AS IDENTITY,
     project_id   BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
     -- The same call, retried, has the same token and is billed once.
     token        TEXT NOT NULL,
@@ -152,8 +162,9 @@ CREATE TABLE usage_events (
     cloud_pages  BIGINT NOT NULL,
     cost_micros  BIGINT NOT NULL,
     ts           BIGINT NOT NULL,
+    PRIMARY KEY (id, project_id),
     UNIQUE (project_id, token)
-);
+) PARTITION BY HASH (project_id);
 -- What the last hours cost in the cloud; most events cost nothing there.
 CREATE INDEX usage_events_cloud ON usage_events (project_id, ts) WHERE cloud_pages > 0;
 
@@ -279,6 +290,7 @@ CREATE INDEX runs_monitor ON runs (monitor_id, id);
 -- What a run knows of, in the order of discovery. A page, what it links to, and its own
 -- change of state commit together.
 CREATE TABLE frontier (
+    project_id  BIGINT NOT NULL,
     run_id      BIGINT NOT NULL,
     seq         BIGINT NOT NULL,
     -- The link as written, resolved.
@@ -298,9 +310,9 @@ CREATE TABLE frontier (
     -- The part of the run that it is lent to, and its place in what is lent to it.
     part        BIGINT,
     lent        BIGINT,
-    PRIMARY KEY (run_id, seq)
-);
-CREATE INDEX frontier_lent ON frontier (run_id, part, lent) WHERE part IS NOT NULL;
+    PRIMARY KEY (project_id, run_id, seq)
+) PARTITION BY HASH (project_id);
+CREATE INDEX frontier_lent ON frontier (project_id, run_id, part, lent) WHERE part IS NOT NULL;
 
 -- Parts of runs: hosts that a run's worker lends to another node, which leases the part.
 CREATE TABLE run_parts (
@@ -319,7 +331,7 @@ CREATE INDEX run_parts_lease ON run_parts (lease_until);
 
 -- What became of lent URLs, until the run's worker has read it. Committed with their pages.
 CREATE TABLE run_reports (
-    id         BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id         BIGINT GENERATED ALWAYS AS IDENTITY,
     run_id     BIGINT NOT NULL,
     project_id BIGINT NOT NULL,
     part       BIGINT NOT NULL,
@@ -329,9 +341,10 @@ CREATE TABLE run_reports (
     stored     BIGINT NOT NULL,
     -- A JSON object that only the engine reads.
     report     TEXT NOT NULL,
-    UNIQUE (run_id, seq)
-);
-CREATE INDEX run_reports_part ON run_reports (run_id, part, id);
+    PRIMARY KEY (id, project_id),
+    UNIQUE (project_id, run_id, seq)
+) PARTITION BY HASH (project_id);
+CREATE INDEX run_reports_part ON run_reports (project_id, run_id, part, id);
 
 -- URLs of a run that gave no answer.
 CREATE TABLE run_errors (
@@ -346,8 +359,8 @@ CREATE TABLE run_errors (
     message    TEXT NOT NULL,
     attempts   BIGINT NOT NULL,
     failed_at  BIGINT NOT NULL,
-    PRIMARY KEY (run_id, seq)
-);
+    PRIMARY KEY (project_id, run_id, seq)
+) PARTITION BY HASH (project_id);
 
 -- What plugins said of URLs of a run: links that hooks skipped, pages that they dropped or put off
 -- (hook), and failures (plugin). Each URL once for each plugin; bounded in number.
@@ -368,7 +381,7 @@ CREATE INDEX run_notes_kind ON run_notes (run_id, kind, id);
 
 -- The records that hooks made of a crawled page.
 CREATE TABLE page_records (
-    page_id    BIGINT NOT NULL REFERENCES pages (id) ON DELETE CASCADE,
+    page_id    BIGINT NOT NULL,
     -- Place among the page's records, from 0.
     place      BIGINT NOT NULL,
     run_id     BIGINT NOT NULL,
@@ -377,22 +390,23 @@ CREATE TABLE page_records (
     hook       TEXT NOT NULL,
     -- JSON of any type.
     data       TEXT NOT NULL,
-    PRIMARY KEY (page_id, place)
-);
-CREATE INDEX page_records_run ON page_records (run_id, page_id, place);
+    PRIMARY KEY (page_id, place, project_id)
+) PARTITION BY HASH (project_id);
+CREATE INDEX page_records_run ON page_records (project_id, run_id, page_id, place);
 
 -- The links of a crawled page.
 CREATE TABLE page_links (
-    page_id    BIGINT PRIMARY KEY REFERENCES pages (id) ON DELETE CASCADE,
+    page_id    BIGINT NOT NULL,
     run_id     BIGINT NOT NULL,
     project_id BIGINT NOT NULL,
     -- Hashes of the targets within the run's scope, in document order, repeats included:
     -- packed little-endian 64-bit words.
     targets    BYTEA NOT NULL,
     -- zstd of a JSON array of [to_url, anchor, rel, nofollow as 0 or 1].
-    links      BYTEA NOT NULL
-);
-CREATE INDEX page_links_run ON page_links (run_id, page_id);
+    links      BYTEA NOT NULL,
+    PRIMARY KEY (page_id, project_id)
+) PARTITION BY HASH (project_id);
+CREATE INDEX page_links_run ON page_links (project_id, run_id, page_id);
 
 -- When a host may be asked next, for nodes that share it.
 CREATE TABLE crawl_hosts (
@@ -699,18 +713,21 @@ CREATE TABLE delivery_attempts (
 -- Full-text search over stored pages: one document per project and URL, of its youngest page.
 
 CREATE TABLE search_docs (
-    page_id    BIGINT PRIMARY KEY REFERENCES pages (id) ON DELETE CASCADE,
+    page_id    BIGINT NOT NULL,
     project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
     url_key    TEXT NOT NULL,
+    PRIMARY KEY (page_id, project_id),
     UNIQUE (project_id, url_key)
-);
+) PARTITION BY HASH (project_id);
 
 -- The words alone: the text is with the page. Words are made before they come here, in ASCII
 -- (pairs of characters where a script has no spaces).
 CREATE TABLE search_index (
-    page_id BIGINT PRIMARY KEY REFERENCES search_docs (page_id) ON DELETE CASCADE,
-    words   TSVECTOR NOT NULL
-);
+    page_id    BIGINT NOT NULL,
+    project_id BIGINT NOT NULL,
+    words      TSVECTOR NOT NULL,
+    PRIMARY KEY (page_id, project_id)
+) PARTITION BY HASH (project_id);
 CREATE INDEX search_index_words ON search_index USING gin (words);
 
 -- Pages that a node is adding to the index: those with ids above `after`, up to `through`. The
@@ -882,3 +899,47 @@ CREATE TABLE plugin_calls (
 );
 CREATE INDEX plugin_calls_plugin ON plugin_calls (project_id, own, kind, name, id);
 CREATE INDEX plugin_calls_ts ON plugin_calls (ts);
+
+-- --- Partitions
+
+-- Each project is in one of 16 partitions of each of these tables, of the same number in all of them. What is
+-- asked for carries the project, so a statement plans and locks one partition, whose indexes are small. The number
+-- is a constant, because the key of a row decides its partition for good: with 10⁹ pages a partition has 62 million, and
+-- 16 are few enough that a statement over all projects (maintenance) still asks each of them.
+--
+-- They are not partitioned by time as well. A run is deleted as a whole, whenever its project likes, and each of its
+-- pages gives its body back, so no partition of pages could be dropped unread; a page is read by its id
+-- alone; and a usage event's token must be unique for all time.
+--
+-- Foreign keys are those of partitions to the partition of the same number: a check of a key that refers to a
+-- partitioned table plans for all of its partitions, row by row, which makes the insertion of a page twice as slow.
+DO $$
+DECLARE
+    parent TEXT;
+BEGIN
+    FOR part IN 0..15 LOOP
+        FOREACH parent IN ARRAY ARRAY[
+            'blobs', 'pages', 'page_links', 'page_records', 'frontier', 'run_errors', 'run_reports',
+            'usage_events', 'search_docs', 'search_index'
+        ] LOOP
+            EXECUTE format(
+                'CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 16, REMAINDER %s)',
+                parent || to_char(part, 'FM_00'), parent, part);
+        END LOOP;
+        EXECUTE replace(
+            'ALTER TABLE pages# ADD FOREIGN KEY (blob_id, project_id) REFERENCES blobs# (id, project_id);
+             ALTER TABLE page_links# ADD FOREIGN KEY (page_id, project_id)
+                 REFERENCES pages# (id, project_id) ON DELETE CASCADE;
+             ALTER TABLE page_records# ADD FOREIGN KEY (page_id, project_id)
+                 REFERENCES pages# (id, project_id) ON DELETE CASCADE;
+             ALTER TABLE search_docs# ADD FOREIGN KEY (page_id, project_id)
+                 REFERENCES pages# (id, project_id) ON DELETE CASCADE;
+             ALTER TABLE search_index# ADD FOREIGN KEY (page_id, project_id)
+                 REFERENCES search_docs# (page_id, project_id) ON DELETE CASCADE;',
+            '#', to_char(part, 'FM_00'));
+    END LOOP;
+END $$;
+
+-- What no day has a partition for. The program makes one for each day ahead of time, and drops it when it is
+-- older than the log is kept.
+CREATE TABLE request_log_other PARTITION OF request_log DEFAULT;

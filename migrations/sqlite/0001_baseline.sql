@@ -73,8 +73,9 @@ CREATE INDEX blobs_segment ON blobs (segment_id) WHERE segment_id IS NOT NULL;
 
 -- Bodies that wait in the database until they fill a segment.
 CREATE TABLE staged_bodies (
-    blob_id   BIGINT PRIMARY KEY,
-    staged_at BIGINT NOT NULL
+    blob_id    BIGINT PRIMARY KEY,
+    project_id BIGINT NOT NULL,
+    staged_at  BIGINT NOT NULL
 );
 
 CREATE TABLE pages (
@@ -121,9 +122,9 @@ CREATE TABLE pages (
     redirects    TEXT
 );
 CREATE INDEX pages_cache ON pages (project_id, url_key, fetched_at);
-CREATE INDEX pages_run ON pages (run_id, id);
+CREATE INDEX pages_run ON pages (project_id, run_id, id);
 CREATE INDEX pages_blob ON pages (blob_id);
-CREATE UNIQUE INDEX pages_run_key ON pages (run_id, url_key) WHERE run_id IS NOT NULL;
+CREATE UNIQUE INDEX pages_run_key ON pages (project_id, run_id, url_key) WHERE run_id IS NOT NULL;
 -- Only scans are purged by their own age; a crawl's pages go with their run.
 CREATE INDEX pages_age ON pages (fetched_at) WHERE run_id IS NULL;
 
@@ -279,6 +280,7 @@ CREATE INDEX runs_monitor ON runs (monitor_id, id);
 -- What a run knows of, in the order of discovery. A page, what it links to, and its own
 -- change of state commit together.
 CREATE TABLE frontier (
+    project_id  BIGINT NOT NULL,
     run_id      BIGINT NOT NULL,
     seq         BIGINT NOT NULL,
     -- The link as written, resolved.
@@ -298,9 +300,9 @@ CREATE TABLE frontier (
     -- The part of the run that it is lent to, and its place in what is lent to it.
     part        BIGINT,
     lent        BIGINT,
-    PRIMARY KEY (run_id, seq)
+    PRIMARY KEY (project_id, run_id, seq)
 ) WITHOUT ROWID;
-CREATE INDEX frontier_lent ON frontier (run_id, part, lent) WHERE part IS NOT NULL;
+CREATE INDEX frontier_lent ON frontier (project_id, run_id, part, lent) WHERE part IS NOT NULL;
 
 -- Parts of runs: hosts that a run's worker lends to another node, which leases the part.
 CREATE TABLE run_parts (
@@ -329,9 +331,9 @@ CREATE TABLE run_reports (
     stored     BIGINT NOT NULL,
     -- A JSON object that only the engine reads.
     report     TEXT NOT NULL,
-    UNIQUE (run_id, seq)
+    UNIQUE (project_id, run_id, seq)
 );
-CREATE INDEX run_reports_part ON run_reports (run_id, part, id);
+CREATE INDEX run_reports_part ON run_reports (project_id, run_id, part, id);
 
 -- URLs of a run that gave no answer.
 CREATE TABLE run_errors (
@@ -346,7 +348,7 @@ CREATE TABLE run_errors (
     message    TEXT NOT NULL,
     attempts   BIGINT NOT NULL,
     failed_at  BIGINT NOT NULL,
-    PRIMARY KEY (run_id, seq)
+    PRIMARY KEY (project_id, run_id, seq)
 ) WITHOUT ROWID;
 
 -- What plugins said of URLs of a run: links that hooks skipped, pages that they dropped or put off
@@ -379,7 +381,7 @@ CREATE TABLE page_records (
     data       TEXT NOT NULL,
     PRIMARY KEY (page_id, place)
 ) WITHOUT ROWID;
-CREATE INDEX page_records_run ON page_records (run_id, page_id, place);
+CREATE INDEX page_records_run ON page_records (project_id, run_id, page_id, place);
 
 -- The links of a crawled page.
 CREATE TABLE page_links (
@@ -392,7 +394,7 @@ CREATE TABLE page_links (
     -- zstd of a JSON array of [to_url, anchor, rel, nofollow as 0 or 1].
     links      BLOB NOT NULL
 );
-CREATE INDEX page_links_run ON page_links (run_id, page_id);
+CREATE INDEX page_links_run ON page_links (project_id, run_id, page_id);
 
 -- When a host may be asked next, for nodes that share it.
 CREATE TABLE crawl_hosts (

@@ -213,10 +213,9 @@ async fn check(service: &Service, run: RunId, expected: &BTreeSet<String>) {
     assert_eq!(service.billed().await.0, expected.len() as u64);
     let store = &service.app.store;
     assert_eq!(store.parts(run).await.expect("parts"), []);
-    assert_eq!(
-        store.run_reports(run, None, 0, 10).await.expect("reports"),
-        []
-    );
+    let project = runs::project(service).await;
+    let reports = store.run_reports(project, run, None, 0, 10).await;
+    assert_eq!(reports.expect("reports"), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! Values that are hidden in logs, listings and error messages.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -73,11 +74,20 @@ pub fn redact_url(url: &str) -> String {
 
 impl<'de> Deserialize<'de> for SafeUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let url = String::deserialize(deserializer)?;
-        match Url::parse(&url) {
-            Ok(_) => Ok(Self(url)),
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
+    }
+}
+
+impl FromStr for SafeUrl {
+    type Err = String;
+
+    fn from_str(url: &str) -> Result<Self, String> {
+        match Url::parse(url) {
+            Ok(_) => Ok(Self(url.to_owned())),
             // Without the text, which may contain a password.
-            Err(error) => Err(D::Error::custom(format!("must be a URL: {error}"))),
+            Err(error) => Err(format!("must be a URL: {error}")),
         }
     }
 }

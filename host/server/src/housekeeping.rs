@@ -16,6 +16,7 @@ use crate::service::Service;
 const BEAT: Duration = Duration::from_secs(1);
 const RENEW_EVERY: Duration = Duration::from_secs(60);
 const PURGE_EVERY: Duration = Duration::from_secs(600);
+const MEASURE_REPLICAS_EVERY: Duration = Duration::from_secs(5);
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -34,6 +35,7 @@ pub async fn run(service: Service) {
     let mut next_sweep = Instant::now();
     let mut next_purge = Instant::now();
     let mut next_renewal = Instant::now() + RENEW_EVERY;
+    let mut next_measure = Instant::now();
     let mut beats = interval(BEAT);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -44,6 +46,15 @@ pub async fn run(service: Service) {
         }
         if let Some(metrics) = &app.metrics {
             metrics.run_upkeep();
+        }
+        if Instant::now() >= next_measure {
+            next_measure = Instant::now() + MEASURE_REPLICAS_EVERY;
+            let app = app.clone();
+            tokio::spawn(async move {
+                if let Err(error) = app.store.measure_replicas().await {
+                    tracing::debug!(%error, "cannot measure the replicas of the database");
+                }
+            });
         }
         if Instant::now() >= next_renewal {
             next_renewal = Instant::now() + RENEW_EVERY;

@@ -1,9 +1,11 @@
 //! Measures how fast crawled pages are committed to a SQLite file: 8,000 pages of 13 KB with
-//! twelve links each, in batches of 250. Prints pages per second.
+//! twelve links each, in batches of 250; then how fast they are listed, their graph is read, and they are
+//! deleted. Prints pages per second.
 //!
-//! With a folder as argument, the bodies go to a blob store there.
+//! With a folder as argument, the bodies go to a blob store there; with the URL of an empty PostgreSQL
+//! database, the pages go there.
 //!
-//! `cargo run --release -p orbweaver-store --example commit [FOLDER]`
+//! `cargo run --release -p orbweaver-store --example commit [FOLDER | postgres://…]`
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::content::Kind;
-use orbweaver_core::ids::ProjectId;
+use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_store::blobs::{BlobOptions, Blobs, NewBodies};
 use orbweaver_store::crawl::{
-    Committed, CrawledPage, Created, FrontierChange, Lease, NewFrontier, NewRun, Progress,
-    RunBatch, pack_links, pack_targets,
+    Committed, CrawledPage, Created, FrontierChange, Lease, NewFrontier, NewRun, PageRange,
+    Progress, RunBatch, pack_links, pack_targets,
 };
 use orbweaver_store::{
     CloudMode, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options, Store, StoredBody,
@@ -29,10 +31,18 @@ const LINKS: u64 = 12;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let blobs = std::env::args().nth(1).map(|folder| open_blobs(&folder));
+    let argument = std::env::args().nth(1);
+    let (url, blobs) = match argument {
+        Some(url) if url.starts_with("postgres") => (Some(url), None),
+        folder => (None, folder.map(|folder| open_blobs(&folder))),
+    };
+    let options = match url {
+        Some(url) => Options::url(url),
+        None => Options::sqlite(&folder.path().join("bench.db")),
+    };
     let store = Store::open(&Options {
         blobs: blobs.transpose()?,
-        ..Options::sqlite(&folder.path().join("bench.db"))
+        ..options
     })
     .await?;
     let now = DateTime::<Utc>::UNIX_EPOCH;
@@ -46,9 +56,43 @@ async fn main() -> Result<(), Box<dyn Error>> {
             return Err("cannot write a batch".into());
         }
     }
-    let seconds = start.elapsed().as_secs_f64();
-    println!("{:.0} pages/s", f64::from(u32::try_from(PAGES)?) / seconds);
+    print("commit", start)?;
+    let start = Instant::now();
+    let mut after = PageId(0);
+    loop {
+        let range = PageRange {
+            status: None,
+            after,
+            offset: 0,
+            limit: 100,
+        };
+        let pages = store.run_pages(lease.project, lease.run, &range).await?;
+        let Some(last) = pages.last() else { break };
+        after = last.id;
+    }
+    print("list", start)?;
+    let start = Instant::now();
+    for page in 1..=PAGES {
+        store.page(lease.project, PageId(page)).await?;
+    }
+    print("read one by one", start)?;
+    let start = Instant::now();
+    store.orphans(lease.project, lease.run).await?;
+    print("graph", start)?;
+    let start = Instant::now();
+    store.delete_run(lease.project, lease.run, now).await?;
+    while !store.remove_deleted().await?.finished {}
+    print("delete", start)?;
     store.close().await;
+    Ok(())
+}
+
+fn print(what: &str, start: Instant) -> Result<(), Box<dyn Error>> {
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "{what}: {:.0} pages/s",
+        f64::from(u32::try_from(PAGES)?) / seconds
+    );
     Ok(())
 }
 

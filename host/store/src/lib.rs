@@ -33,6 +33,7 @@ mod presence;
 mod pulse;
 mod purge;
 mod quota;
+mod replicas;
 mod runs;
 mod schema;
 mod search;
@@ -71,6 +72,7 @@ pub use purge::Retention;
 pub use quota::{
     Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, UsageCall, UsageDay,
 };
+pub use replicas::ReplicaState;
 pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};
 pub use store::Store;
 pub use worker_lock::{WorkerLock, WorkerLockAttempt};

@@ -6,6 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::db::{Db, transact};
 use crate::error::StoreError;
+use crate::logs::partitions;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
@@ -24,7 +25,8 @@ pub struct Retention {
 }
 
 impl Store {
-    /// Deletes expired rows; returns how many.
+    /// Deletes expired rows; returns how many. On PostgreSQL whole days of the request log go at once,
+    /// when their last entry has expired.
     #[crate::boxed]
     pub async fn purge(&self, keep: &Retention, now: DateTime<Utc>) -> Result<u64, StoreError> {
         let before = |age: Duration| {
@@ -40,6 +42,11 @@ impl Store {
             if batch < CHUNK.unsigned_abs() {
                 break;
             }
+        }
+        if let Db::Pg(pool) = &self.db {
+            let kept = i64::try_from(keep.request_log.as_millis()).unwrap_or(i64::MAX);
+            partitions::make_ahead(pool, to_ms(now), kept).await?;
+            removed += partitions::drop_before(pool, before(keep.request_log)).await?;
         }
         loop {
             let batch = self.purge_log(before(keep.request_log)).await?;
@@ -66,10 +73,10 @@ impl Store {
 
     async fn purge_scans(&self, before: i64) -> Result<u64, StoreError> {
         transact!(self.db, tx => {
-            let blobs = sql::pages::delete_scans_before(tx, before, CHUNK).await?;
-            let removed = blobs.len() as u64;
-            sql::bodies::release(tx, blobs.into_iter().flatten()).await?;
-            Ok(removed)
+            let pages = sql::pages::delete_scans_before(tx, before, CHUNK).await?;
+            let blobs = pages.iter().filter_map(|(project, blob)| Some(((*blob)?, *project)));
+            sql::bodies::release(tx, blobs).await?;
+            Ok(pages.len() as u64)
         })
     }
 

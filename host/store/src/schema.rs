@@ -25,6 +25,8 @@ impl Store {
                     "SELECT table_name::text, column_name::text FROM information_schema.columns
                      WHERE table_schema = current_schema() AND table_name <> '_sqlx_migrations'
                        AND table_name <> 'search_index'
+                       AND NOT (SELECT relispartition FROM pg_class
+                                WHERE pg_class.oid = table_name::regclass)
                      ORDER BY table_name COLLATE \"C\", column_name COLLATE \"C\"",
                 )
                 .fetch_all(pool)

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 use orbweaver_core::words::Term;
 
-use crate::db::{Db, per_database, pieces, transact};
+use crate::db::{Db, by_project, per_database, pieces, read_replica, transact};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -120,19 +120,23 @@ per_database! {
             };
             let there = known.get(at).map_or(0, |row| row.page_id);
             let is_older = there < new.page.get();
-            older.extend(is_older.then_some(there));
+            older.extend(is_older.then_some((project.get(), there)));
             is_older
         });
         // In one order on all nodes.
         older.sort_unstable();
-        for piece in pieces(&older) {
-            let mut delete = sqlx::QueryBuilder::new("DELETE FROM search_docs WHERE page_id IN (");
-            let mut list = delete.separated(", ");
-            for page in piece {
-                list.push_bind(*page);
+        for (project, pages) in by_project(older) {
+            for piece in pieces(&pages) {
+                let mut delete =
+                    sqlx::QueryBuilder::new("DELETE FROM search_docs WHERE project_id = ");
+                delete.push_bind(project).push(" AND page_id IN (");
+                let mut list = delete.separated(", ");
+                for page in piece {
+                    list.push_bind(*page);
+                }
+                delete.push(")");
+                delete.build().execute(&mut *conn).await?;
             }
-            delete.push(")");
-            delete.build().execute(&mut *conn).await?;
         }
         let wanted: Vec<NewDocument<'_>> = wanted.into_values().collect();
         let mut added = Vec::with_capacity(wanted.len());
@@ -149,17 +153,20 @@ per_database! {
         wanted: &BTreeMap<(ProjectId, &str), NewDocument<'_>>,
     ) -> Result<Vec<KnownRow>, StoreError> {
         let mut known: Vec<KnownRow> = Vec::new();
-        let keys: Vec<(ProjectId, &str)> = wanted.keys().copied().collect();
-        for piece in pieces(&keys) {
-            let mut select = sqlx::QueryBuilder::new(
-                "SELECT page_id, project_id, url_key FROM search_docs
-                 WHERE (project_id, url_key) IN (",
-            );
-            select.push_values(piece, |mut row, (project, url_key)| {
-                row.push_bind(project.get()).push_bind(*url_key);
-            });
-            select.push(")");
-            known.extend(select.build_query_as().fetch_all(&mut *conn).await?);
+        let keys = wanted.keys().map(|(project, url_key)| (project.get(), *url_key));
+        for (project, url_keys) in by_project(keys) {
+            for piece in pieces(&url_keys) {
+                let mut select = sqlx::QueryBuilder::new(
+                    "SELECT page_id, project_id, url_key FROM search_docs WHERE project_id = ",
+                );
+                select.push_bind(project).push(" AND url_key IN (");
+                let mut list = select.separated(", ");
+                for url_key in piece {
+                    list.push_bind(*url_key);
+                }
+                select.push(")");
+                known.extend(select.build_query_as().fetch_all(&mut *conn).await?);
+            }
         }
         Ok(known)
     }
@@ -207,17 +214,18 @@ per_database! {
         }
         if IS_SHARED {
             let mut insert = sqlx::QueryBuilder::new(
-                "INSERT INTO search_index (page_id, words)
-                 SELECT page, setweight(to_tsvector('simple', title), 'A')
+                "INSERT INTO search_index (page_id, project_id, words)
+                 SELECT page, project, setweight(to_tsvector('simple', title), 'A')
                          || setweight(to_tsvector('simple', body), 'D')
                  FROM (",
             );
             insert.push_values(documents, |mut row, document| {
                 row.push_bind(document.page.get())
+                    .push_bind(document.project.get())
                     .push_bind(document.words.title.as_str())
                     .push_bind(document.words.text.as_str());
             });
-            insert.push(") AS new (page, title, body)");
+            insert.push(") AS new (page, project, title, body)");
             insert.build().persistent(false).execute(&mut *conn).await?;
             return Ok(());
         }
@@ -286,8 +294,8 @@ impl Store {
     ) -> Result<HashSet<PageId>, StoreError> {
         transact!(quiet true, self.db, tx => {
             sql::search::relax(tx).await?;
-            let pages: Vec<PageId> = entries.iter().map(|entry| entry.page).collect();
-            let there = sql::pages::hold(tx, &pages, skips).await?;
+            let pages = entries.iter().map(|entry| (entry.project, entry.page));
+            let there = sql::pages::hold(tx, pages, skips).await?;
             let documents: Vec<NewDocument<'_>> = entries
                 .iter()
                 .filter(|entry| there.contains(&entry.page))
@@ -357,24 +365,26 @@ impl Store {
                 .fetch_all(&lite.read)
                 .await?
             }
-            Db::Pg(pool) => {
+            Db::Pg(_) => {
                 let quoted: Vec<String> = terms.iter().map(pg_term).collect();
-                sqlx::query_as(
+                let query = quoted.join(if all { " & " } else { " | " });
+                read_replica!(self, pool => sqlx::query_as(
                     "SELECT i.page_id, CAST(ts_rank_cd(i.words, q, 1 | 4) AS DOUBLE PRECISION)
                      FROM (SELECT d.page_id
-                           FROM search_docs d JOIN search_index f ON f.page_id = d.page_id
+                           FROM search_docs d JOIN search_index f
+                               ON f.page_id = d.page_id AND f.project_id = $2
                            WHERE d.project_id = $2 AND f.words @@ to_tsquery('simple', $1)
                            ORDER BY d.page_id DESC LIMIT $4) found
-                     JOIN search_index i ON i.page_id = found.page_id,
+                     JOIN search_index i ON i.page_id = found.page_id AND i.project_id = $2,
                           to_tsquery('simple', $1) q
                      ORDER BY 2 DESC, i.page_id DESC LIMIT $3",
                 )
-                .bind(quoted.join(if all { " & " } else { " | " }))
+                .bind(query.as_str())
                 .bind(project.get())
                 .bind(i64::from(limit))
                 .bind(RANKED)
                 .fetch_all(pool)
-                .await?
+                .await?)
             }
         };
         Ok(rows

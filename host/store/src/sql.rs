@@ -12,6 +12,7 @@ pub(crate) mod lite {
     pub(crate) use crate::accounts::signup::lite as signup;
     pub(crate) use crate::bodies::rows::lite as bodies;
     pub(crate) use crate::bodies::segments::lite as segments;
+    pub(crate) use crate::crawl::commit::lite as commit;
     pub(crate) use crate::crawl::errors::lite as run_errors;
     pub(crate) use crate::crawl::frontier::lite as frontier;
     pub(crate) use crate::crawl::notes::lite as run_notes;
@@ -48,6 +49,7 @@ pub(crate) mod pg {
     pub(crate) use crate::accounts::signup::pg as signup;
     pub(crate) use crate::bodies::rows::pg as bodies;
     pub(crate) use crate::bodies::segments::pg as segments;
+    pub(crate) use crate::crawl::commit::pg as commit;
     pub(crate) use crate::crawl::errors::pg as run_errors;
     pub(crate) use crate::crawl::frontier::pg as frontier;
     pub(crate) use crate::crawl::notes::pg as run_notes;

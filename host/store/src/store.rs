@@ -11,6 +11,7 @@ use crate::error::StoreError;
 use crate::logs::recent::RecentLogs;
 use crate::notices::Topic;
 use crate::pulse::{Pulse, Pulses};
+use crate::replicas::Replicas;
 use crate::writer::Writer;
 
 /// Handle to the database. Cheap to clone.
@@ -20,6 +21,7 @@ pub struct Store {
     pub(crate) writer: Arc<Writer>,
     pub(crate) recent: RecentLogs,
     pub(crate) pulses: Arc<Pulses>,
+    pub(crate) replicas: Arc<Replicas>,
     pub(crate) blobs: Option<Blobs>,
 }
 
@@ -31,6 +33,7 @@ impl Store {
     #[crate::boxed]
     pub async fn open(options: &Options) -> Result<Self, StoreError> {
         let db = db::open(options).await?;
+        let replicas = Replicas::new(options)?;
         let blobs = options.blobs.clone();
         let stages = blobs.as_ref().is_some_and(Blobs::takes_new);
         let writer = Arc::new(Writer::start(db.clone(), options.writer_queue, stages));
@@ -39,6 +42,7 @@ impl Store {
             writer,
             recent: RecentLogs::default(),
             pulses: Arc::new(Pulses::new(db::direct(options)?)),
+            replicas: Arc::new(replicas),
             blobs,
         })
     }
@@ -114,6 +118,7 @@ impl Store {
     pub async fn close(&self) {
         self.writer.stop().await;
         self.pulses.stop();
+        self.replicas.close().await;
         match &self.db {
             Db::Lite(lite) => {
                 lite.read.close().await;

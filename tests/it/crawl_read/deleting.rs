@@ -10,7 +10,11 @@ use crate::support::runs::{self, Written, begin, done, end, without_workers, wri
 /// The rows of a run that are still stored.
 async fn rows(service: &Service, run: RunId, page: PageId) -> usize {
     let (store, project) = (&service.app.store, runs::project(service).await);
-    let known = store.frontier_known(run, -1, 1_000).await.unwrap().len();
+    let known = store
+        .frontier_known(project, run, -1, 1_000)
+        .await
+        .unwrap()
+        .len();
     let links = store
         .run_links(project, run, PageId(0), 1_000, u64::MAX)
         .await

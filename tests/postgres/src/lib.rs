@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -16,21 +17,30 @@ pub struct Postgres {
     bin: PathBuf,
     sockets: PathBuf,
     databases: AtomicU32,
-    _guard: Child,
-    _alive: ChildStdin,
+    /// `None` of a server that another process has started.
+    guard: Option<Guard>,
+}
+
+#[derive(Debug)]
+struct Guard {
+    shell: Child,
+    alive: ChildStdin,
+    log: JoinHandle<()>,
 }
 
 /// Stops the server and removes its folder when standard input ends. Nothing waits for the disk. A commit
 /// is written before it is confirmed all the same: a crash of the server must lose none.
 const GUARD: &str = r#"
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off \
+bin=$1 folder=$2
+shift 2
+"$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off \
     -c full_page_writes=off -c max_connections=300 \
-    -c shared_buffers=64MB </dev/null &
+    -c shared_buffers=64MB "$@" </dev/null &
 server=$!
 cat >/dev/null
 kill -INT "$server" 2>/dev/null
 wait "$server"
-rm -rf "$2"
+rm -rf "$folder"
 "#;
 
 impl Postgres {
@@ -40,26 +50,25 @@ impl Postgres {
     /// PostgreSQL is not installed or does not start: a test that can't run has failed.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Postgres> = OnceLock::new();
-        SHARED.get_or_init(|| match Self::start() {
+        SHARED.get_or_init(|| match Self::start(&[], drop) {
             Ok(server) => server,
             #[expect(clippy::panic, reason = "a test that cannot run has failed")]
             Err(error) => panic!("these tests need PostgreSQL: {error:#}"),
         })
     }
 
-    fn start() -> Result<Self> {
+    /// A server of the caller's own, with these settings (`name=value`) besides. Each line of its log,
+    /// once it has started, goes to `log`.
+    ///
+    /// # Errors
+    /// When PostgreSQL is not installed or does not start.
+    pub fn start(settings: &[&str], log: impl FnMut(String) + Send + 'static) -> Result<Self> {
         let bin = find().context(
             "no server programs in /usr/lib/postgresql/*/bin or on PATH; \
              `apt-get install postgresql` brings them",
         )?;
         let user = unprivileged_user()?;
-        let folder = tempfile::Builder::new()
-            .prefix("orbweaver-pg-")
-            .tempdir()?
-            .keep();
-        if let Some(user) = &user {
-            run(Command::new("chown").arg(user).arg(&folder))?;
-        }
+        let folder = folder(user.as_deref())?;
         let data = folder.join("data");
         run(command(user.as_deref(), &bin.join("initdb"))
             .arg("-D")
@@ -71,10 +80,23 @@ impl Postgres {
                 "--encoding=UTF8",
             ])
             .args(["--locale=C"]))?;
-        let mut guard = command(user.as_deref(), Path::new("sh"))
+        Self::serve(bin, folder, user.as_deref(), settings, log)
+    }
+
+    /// Starts the server of a folder that has a cluster.
+    fn serve(
+        bin: PathBuf,
+        folder: PathBuf,
+        user: Option<&str>,
+        settings: &[&str],
+        mut each: impl FnMut(String) + Send + 'static,
+    ) -> Result<Self> {
+        let settings = settings.iter().flat_map(|setting| ["-c", setting]);
+        let mut guard = command(user, Path::new("sh"))
             .args(["-c", GUARD, "guard"])
             .arg(&bin)
             .arg(&folder)
+            .args(settings)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -96,20 +118,80 @@ impl Postgres {
                 bail!("the server did not start: {}", seen.join("\n"));
             };
             let line = line?;
-            if line.contains("ready to accept connections") {
+            if line.contains("ready to accept") {
                 break;
             }
             seen.push(line);
         }
-        // Nobody reads the log from here on, and a full pipe would block the server.
-        std::thread::spawn(move || lines.for_each(drop));
+        // To its end: a full pipe would block the server.
+        let log = std::thread::spawn(move || lines.map_while(Result::ok).for_each(&mut each));
         Ok(Self {
             bin,
             sockets: folder,
             databases: AtomicU32::new(0),
-            _guard: guard,
-            _alive: alive,
+            guard: Some(Guard {
+                shell: guard,
+                alive,
+                log,
+            }),
         })
+    }
+
+    /// A replica of the server, which follows it through a stream: with all of its databases, in the same
+    /// state as soon as it is ready. [`reached`](Self::reached) makes the URLs of its databases.
+    ///
+    /// # Errors
+    /// When the copy cannot be made, or the replica does not start.
+    pub fn replica(&self) -> Result<Self> {
+        let user = unprivileged_user()?;
+        let folder = folder(user.as_deref())?;
+        run(command(user.as_deref(), &self.bin.join("pg_basebackup"))
+            .arg("-h")
+            .arg(&self.sockets)
+            .args(["-U", "postgres", "--checkpoint=fast", "--no-sync"])
+            .args(["--wal-method=stream", "--write-recovery-conf", "-D"])
+            .arg(folder.join("data"))
+            .current_dir("/"))?;
+        Self::serve(self.bin.clone(), folder, user.as_deref(), &[], drop)
+    }
+
+    /// The URL by which this server is reached for a database of another one, of which it is a replica.
+    pub fn reached(&self, other: &Self, url: &str) -> String {
+        let host = |server: &Self| server.sockets.display().to_string();
+        url.replace(&host(other), &host(self))
+    }
+
+    /// A server that another process has started, by its [`folder`](Self::folder).
+    ///
+    /// # Errors
+    /// When PostgreSQL's programs are not found.
+    pub fn attach(folder: &Path) -> Result<Self> {
+        Ok(Self {
+            bin: find().context("no server programs")?,
+            sockets: folder.to_owned(),
+            databases: AtomicU32::new(0),
+            guard: None,
+        })
+    }
+
+    /// Folder of the server's sockets and files.
+    pub fn folder(&self) -> &Path {
+        &self.sockets
+    }
+
+    /// Ends the server and waits for the last line of its log.
+    ///
+    /// # Errors
+    /// When it cannot be waited for.
+    pub fn stop(self) -> Result<()> {
+        if let Some(mut guard) = self.guard {
+            drop(guard.alive);
+            guard.shell.wait()?;
+            if guard.log.join().is_err() {
+                bail!("the reader of the server's log has panicked");
+            }
+        }
+        Ok(())
     }
 
     /// The URL of a fresh, empty database.
@@ -165,6 +247,17 @@ impl Postgres {
             .arg(url))
     }
 
+    /// Runs a file of SQL, with psql's commands, in a database.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn run_file(&self, url: &str, file: &Path) -> Result<()> {
+        run(Command::new(self.bin.join("psql"))
+            .args(["--quiet", "--set", "ON_ERROR_STOP=1", "--file"])
+            .arg(file)
+            .arg(url))
+    }
+
     /// All that a database holds, as SQL.
     ///
     /// # Errors
@@ -197,6 +290,18 @@ fn find() -> Option<PathBuf> {
         .map(|(_, bin)| bin)
         .chain(on_path.iter().flat_map(std::env::split_paths))
         .find(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
+}
+
+/// A new folder of the server's user.
+fn folder(user: Option<&str>) -> Result<PathBuf> {
+    let folder = tempfile::Builder::new()
+        .prefix("orbweaver-pg-")
+        .tempdir()?
+        .keep();
+    if let Some(user) = user {
+        run(Command::new("chown").arg(user).arg(&folder))?;
+    }
+    Ok(folder)
 }
 
 /// Another user's name if this process is root, because PostgreSQL refuses to run as root.

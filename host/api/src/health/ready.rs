@@ -52,7 +52,21 @@ struct WorkerCheck {
     error: Option<&'static str>,
 }
 
-/// Readiness: the database and the blob store answer, and the background work is alive.
+/// A line for each replica of the database that answers no reads. The service is ready without them.
+async fn replicas(app: &App) -> String {
+    let states = tokio::time::timeout(PATIENCE, app.store.replicas()).await;
+    let states = states
+        .unwrap_or_else(|_| Ok(Vec::new()))
+        .unwrap_or_default();
+    let lines = states.iter().enumerate().filter_map(|(place, state)| {
+        let problem = state.problem()?;
+        Some(format!("\nreplica {place} of the database {problem}"))
+    });
+    lines.collect()
+}
+
+/// Readiness: the database and the blob store answer, and the background work is alive. Replicas of the
+/// database that are of no use are named on lines of their own.
 #[utoipa::path(
     get,
     path = "/v1/ready",
@@ -88,7 +102,7 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
     let worker = app.heartbeat.problem(app.clock.now());
     let bodies_fail = blobs.as_ref().is_some_and(|blobs| !blobs.ok);
     if database.is_none() && worker.is_none() && !bodies_fail {
-        return "ready".into_response();
+        return format!("ready{}", replicas(&app).await).into_response();
     }
     let body = Unhealthy {
         status: "unhealthy",

@@ -1,6 +1,6 @@
 //! Reads what the workers of a run's parts have reported.
 
-use orbweaver_store::crawl::{FailedUrl, FrontierChange, SkipReason, StoredReport};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, Lease, SkipReason, StoredReport};
 use tokio::time::Instant;
 
 use super::report::{Report, ReportedEnd};
@@ -14,9 +14,11 @@ impl Crawler {
     pub(super) async fn read_reports(&mut self) -> anyhow::Result<()> {
         for number in self.lending.numbers() {
             while let Some(after) = self.lending.read_to(number) {
-                let run = self.shared.lease.run;
+                let Lease { project, run, .. } = self.shared.lease;
                 let store = &self.shared.crawls.store;
-                let reports = store.run_reports(run, Some(number), after, REPORTS).await?;
+                let reports = store
+                    .run_reports(project, run, Some(number), after, REPORTS)
+                    .await?;
                 let is_last = reports.len() < REPORTS as usize;
                 for report in reports {
                     self.lending.has_read(number, report.id);
@@ -32,11 +34,13 @@ impl Crawler {
 
     /// Takes up the reports that an earlier worker has not read, and ends its parts.
     pub(super) async fn resume_parts(&mut self) -> anyhow::Result<()> {
-        let run = self.shared.lease.run;
+        let Lease { project, run, .. } = self.shared.lease;
         let mut after = 0;
         loop {
             let store = &self.shared.crawls.store;
-            let reports = store.run_reports(run, None, after, REPORTS).await?;
+            let reports = store
+                .run_reports(project, run, None, after, REPORTS)
+                .await?;
             let is_last = reports.len() < REPORTS as usize;
             for report in reports {
                 after = report.id;

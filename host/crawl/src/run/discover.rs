@@ -7,7 +7,7 @@ use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Link, Links};
 use orbweaver_engine::{JudgedLink, Visit};
 use orbweaver_fetch::FetchError;
-use orbweaver_store::crawl::{FailedUrl, NewFrontier, SkipReason, unpack_links};
+use orbweaver_store::crawl::{FailedUrl, Lease, NewFrontier, SkipReason, unpack_links};
 use orbweaver_urls::{Resolved, key_of};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -37,14 +37,14 @@ impl Crawler {
     /// Takes up what earlier workers have left.
     pub(super) async fn resume(&mut self) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
-        let run = shared.lease.run;
-        shared.crawls.store.close_parts(run).await?;
+        let Lease { project, run, .. } = shared.lease;
+        shared.crawls.store.close_parts(project, run).await?;
         let (mut failed, mut after) = (0, -1);
         loop {
             let rows = shared
                 .crawls
                 .store
-                .frontier_known(run, after, CHUNK)
+                .frontier_known(project, run, after, CHUNK)
                 .await?;
             let Some(last) = rows.last() else { break };
             after = last.seq;
@@ -120,7 +120,7 @@ impl Crawler {
         let shared = Arc::clone(&self.shared);
         let store = &shared.crawls.store;
         let rows = store
-            .frontier_queued(shared.lease.run, from - 1, REFILL)
+            .frontier_queued(shared.lease.project, shared.lease.run, from - 1, REFILL)
             .await?;
         let whole = rows.len() < REFILL as usize;
         let (now, clock) = (Instant::now(), shared.crawls.clock.now());

@@ -45,6 +45,7 @@ impl Doctor {
         let mut findings = vec![
             data_dir(&config),
             database(&config).await,
+            replicas(&config).await,
             bodies(&config).await,
             plugins(&config).await,
             address("listen", config.listen),
@@ -107,6 +108,34 @@ async fn database(config: &Config) -> Finding {
         }
         Err(error) => finding(what, State::Bad, error.to_string()),
     }
+}
+
+/// Replicas of the database. The service works without them.
+async fn replicas(config: &Config) -> Finding {
+    let what = "replicas";
+    if config.database.replica_urls.is_empty() {
+        return finding(what, State::Good, "none; the database answers all reads");
+    }
+    let states = match Store::open(&config.store_options()).await {
+        Ok(store) => {
+            let states = store.replicas().await;
+            store.close().await;
+            states
+        }
+        Err(error) => Err(error),
+    };
+    let states = match states {
+        Ok(states) => states,
+        Err(error) => return finding(what, State::Less, error.to_string()),
+    };
+    let all_follow = states.iter().all(|state| state.problem().is_none());
+    let urls = config.database.replica_urls.iter();
+    let says: Vec<String> = urls
+        .zip(&states)
+        .map(|(url, state)| format!("{url}: {state}"))
+        .collect();
+    let state = if all_follow { State::Good } else { State::Less };
+    finding(what, state, says.join("; "))
 }
 
 /// Where bodies of pages are kept. Only reads, so a new bucket stays unmarked.

@@ -222,6 +222,18 @@ mod tests {
                 "postgres://u:hidden@pooler.example/orb",
             );
             load(None, Flags::default()).expect("both are PostgreSQL");
+            let replicas = "postgres://u:hidden@one.example/orb, sqlite:here.db";
+            jail.set_env("ORBWEAVER_DATABASE__REPLICA_URLS", replicas);
+            let error = load(None, Flags::default()).unwrap_err().to_string();
+            assert!(
+                error.contains("database.replica_urls: must be postgres")
+                    && !error.contains("hidden"),
+                "{error}"
+            );
+            let replicas = "postgres://u:hidden@one.example/orb, postgres://two.example/orb";
+            jail.set_env("ORBWEAVER_DATABASE__REPLICA_URLS", replicas);
+            let loaded = load(None, Flags::default()).expect("all are PostgreSQL");
+            assert_eq!(loaded.config.database.replica_urls.len(), 2);
 
             jail.set_env("ORBWEAVER_LISTEN", "nowhere");
             let error = load(None, Flags::default()).unwrap_err().to_string();

@@ -162,6 +162,10 @@ settings! {
         /// The PostgreSQL server itself, if database_url is that of a pooler in transaction mode
         /// (PgBouncer): for migrations and LISTEN, which need a session of their own.
         pub direct_url: Option<SafeUrl>,
+        /// Streaming replicas of the PostgreSQL server, which answer long reads (lists of pages, exports, diffs,
+        /// orphans, search) as soon as they have every commit; else database_url does.
+        #[serde(deserialize_with = "list")]
+        pub replica_urls: Vec<SafeUrl>,
         /// Number of connections: for reads (SQLite) or for all (PostgreSQL).
         pub connections: u32 = 8,
         /// Longest wait for a free connection, in milliseconds.
@@ -293,6 +297,13 @@ impl Config {
             "database.direct_url",
             "must be postgres://…, and so must database_url: it is that server without the pooler",
         )?;
+        let replicas = &self.database.replica_urls;
+        unless(
+            replicas.iter().all(is_postgres)
+                && (replicas.is_empty() || is_postgres(&self.database_url())),
+            "database.replica_urls",
+            "must be postgres://…, and so must database_url: they are replicas of its server",
+        )?;
         let key = self.bootstrap_key.as_ref();
         unless(
             key.is_none_or(|key| key::is_well_formed(key.expose())),
@@ -420,6 +431,9 @@ impl Config {
     pub fn store_options(&self) -> orbweaver_store::Options {
         orbweaver_store::Options {
             direct_url: (self.database.direct_url.as_ref()).map(|url| url.expose().to_owned()),
+            replica_urls: (self.database.replica_urls.iter())
+                .map(|url| url.expose().to_owned())
+                .collect(),
             connections: self.database.connections,
             acquire_timeout: self.database.acquire_timeout_ms.as_duration(),
             writer_queue: self.database.writer_queue,

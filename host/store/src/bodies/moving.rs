@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use orbweaver_blobs::{BlobError, Blobs, Place, Record, RecordBody, read_record};
-use orbweaver_core::ids::BlobId;
+use orbweaver_core::ids::{BlobId, ProjectId};
 
 use super::reading::place;
-use super::rows::digest;
+use super::rows::{BlobRow, digest};
 use super::segments::{References, Shrinkage};
 use super::upload::{Uploaded, write};
-use crate::db::{number, pieces, read, transact};
+use crate::db::{by_project, number, pieces, read, transact};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -46,6 +46,7 @@ struct InlineRow {
 #[derive(sqlx_macros::FromRow)]
 struct PlacedRow {
     id: i64,
+    project_id: i64,
     hash: Vec<u8>,
     segment_offset: Option<i64>,
     segment_length: Option<i64>,
@@ -67,9 +68,9 @@ impl Store {
     /// [`StoreError::Blobs`] if the blob store fails; nothing has changed then.
     #[crate::boxed]
     pub async fn move_to_blobs(&self, after: i64) -> Result<Moved, StoreError> {
-        let waiting: Vec<(i64, i64)> = read!(self.db, pool => {
+        let waiting: Vec<(i64, i64, i64)> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT id, CAST(length(bytes) AS BIGINT) FROM blobs
+                "SELECT id, project_id, CAST(length(bytes) AS BIGINT) FROM blobs
                  WHERE id > $1 AND segment_id IS NULL ORDER BY id LIMIT $2",
             )
             .bind(after)
@@ -91,17 +92,16 @@ impl Store {
         let Some(oldest) = oldest else {
             return Ok(Moved::default());
         };
-        let waiting: Vec<(i64, i64)> = read!(self.db, pool => {
+        let staged: Vec<(i64, i64)> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT s.blob_id, CAST(COALESCE(length(b.bytes), 0) AS BIGINT)
-                 FROM staged_bodies s LEFT JOIN blobs b ON b.id = s.blob_id
-                 ORDER BY s.blob_id LIMIT $1",
+                "SELECT blob_id, project_id FROM staged_bodies ORDER BY blob_id LIMIT $1",
             )
             .bind(STEP_BODIES)
             .fetch_all(pool)
             .await?
         });
-        let bytes: i64 = waiting.iter().map(|(_, bytes)| bytes).sum();
+        let waiting = self.with_lengths(&staged).await?;
+        let bytes: i64 = waiting.iter().map(|(_, _, bytes)| bytes).sum();
         let is_full = bytes >= STEP_BYTES || waiting.len() as u64 >= STEP_BODIES.unsigned_abs();
         if !is_full && oldest > before {
             return Ok(Moved::default());
@@ -109,16 +109,44 @@ impl Store {
         self.pack(&first_bytes(&waiting, STEP_BYTES)).await
     }
 
+    /// Bodies with the bytes that they have in their rows.
+    async fn with_lengths(&self, blobs: &[(i64, i64)]) -> Result<Vec<(i64, i64, i64)>, StoreError> {
+        let mut lengths: HashMap<i64, i64> = HashMap::new();
+        let by_project = by_project(blobs.iter().map(|(blob, project)| (*project, *blob)));
+        for (project, ids) in by_project {
+            for piece in pieces(&ids) {
+                let found: Vec<(i64, i64)> = read!(self.db, pool => {
+                    let mut select = sqlx::QueryBuilder::new(
+                        "SELECT id, CAST(COALESCE(length(bytes), 0) AS BIGINT) FROM blobs
+                         WHERE project_id = ",
+                    );
+                    select.push_bind(project).push(" AND id IN (");
+                    let mut list = select.separated(", ");
+                    for blob in piece {
+                        list.push_bind(*blob);
+                    }
+                    select.push(")");
+                    select.build_query_as().fetch_all(pool).await?
+                });
+                lengths.extend(found);
+            }
+        }
+        let with_length = |(blob, project): &(i64, i64)| {
+            (*blob, *project, lengths.get(blob).copied().unwrap_or(0))
+        };
+        Ok(blobs.iter().map(with_length).collect())
+    }
+
     /// Moves bodies to a new segment. Those that are gone, or moved meanwhile, are left out.
-    async fn pack(&self, blobs: &[i64]) -> Result<Moved, StoreError> {
-        let Some(last) = blobs.last().copied() else {
+    async fn pack(&self, blobs: &[BlobRow]) -> Result<Moved, StoreError> {
+        let Some((last, _)) = blobs.last().copied() else {
             return Ok(Moved::default());
         };
         let store = self.blob_store()?;
         let mut ids = Vec::with_capacity(blobs.len());
         let mut records = Vec::with_capacity(blobs.len());
         for row in self.inline_rows(blobs).await? {
-            ids.push(row.id);
+            ids.push((row.id, row.project_id));
             records.push(RecordBody {
                 project: row.project_id,
                 hash: digest(row.hash)?,
@@ -137,17 +165,18 @@ impl Store {
             let mut live = References::default();
             if let Some(uploaded) = &uploaded {
                 let segment = sql::segments::insert(tx, &uploaded.row).await?;
-                for (id, key) in ids.iter().zip(&keys) {
+                for ((id, project), key) in ids.iter().zip(&keys) {
                     let Some(place) = uploaded.place(key) else { continue };
                     let moved = sqlx::query(
                         "UPDATE blobs SET bytes = NULL, segment_id = $2, segment_offset = $3,
                              segment_length = $4
-                         WHERE id = $1 AND segment_id IS NULL",
+                         WHERE id = $1 AND project_id = $5 AND segment_id IS NULL",
                     )
                     .bind(id)
                     .bind(segment)
                     .bind(crate::db::signed(place.offset))
                     .bind(crate::db::signed(place.length))
+                    .bind(project)
                     .execute(&mut *tx)
                     .await?;
                     if moved.rows_affected() == 1 {
@@ -162,27 +191,36 @@ impl Store {
         Ok(Moved {
             bodies,
             bytes,
-            next: Some(last),
+            next: Some(last.get()),
         })
     }
 
-    async fn inline_rows(&self, blobs: &[i64]) -> Result<Vec<InlineRow>, StoreError> {
-        let mut rows = Vec::with_capacity(blobs.len());
-        for piece in pieces(blobs) {
-            let found: Vec<InlineRow> = read!(self.db, pool => {
-                let mut select = sqlx::QueryBuilder::new(
-                    "SELECT id, project_id, hash, size, encoding, bytes FROM blobs
-                     WHERE segment_id IS NULL AND id IN (",
-                );
-                let mut list = select.separated(", ");
-                for blob in piece {
-                    list.push_bind(*blob);
-                }
-                select.push(") ORDER BY id");
-                select.build_query_as().fetch_all(pool).await?
-            });
-            rows.extend(found);
+    /// Those of the bodies whose bytes are in their rows, in the order of their ids.
+    async fn inline_rows(&self, blobs: &[BlobRow]) -> Result<Vec<InlineRow>, StoreError> {
+        let mut rows: Vec<InlineRow> = Vec::with_capacity(blobs.len());
+        let blobs = blobs
+            .iter()
+            .map(|(blob, project)| (project.get(), blob.get()));
+        for (project, ids) in by_project(blobs) {
+            for piece in pieces(&ids) {
+                let found: Vec<InlineRow> = read!(self.db, pool => {
+                    let mut select = sqlx::QueryBuilder::new(
+                        "SELECT id, project_id, hash, size, encoding, bytes FROM blobs
+                         WHERE segment_id IS NULL AND project_id = ",
+                    );
+                    select.push_bind(project).push(" AND id IN (");
+                    let mut list = select.separated(", ");
+                    for blob in piece {
+                        list.push_bind(*blob);
+                    }
+                    select.push(")");
+                    select.build_query_as().fetch_all(pool).await?
+                });
+                rows.extend(found);
+            }
         }
+        // Bodies are locked in the order of their ids in every transaction.
+        rows.sort_unstable_by_key(|row| row.id);
         Ok(rows)
     }
 
@@ -214,15 +252,16 @@ impl Store {
         for piece in records.chunks(64) {
             let lost = transact!(self.db, tx => {
                 let mut lost = References::default();
-                for (blob, place, record) in piece {
+                for ((blob, project), place, record) in piece {
                     let done = sqlx::query(
                         "UPDATE blobs SET bytes = $3, segment_id = NULL, segment_offset = NULL,
                              segment_length = NULL
-                         WHERE id = $1 AND segment_id = $2",
+                         WHERE id = $1 AND project_id = $4 AND segment_id = $2",
                     )
                     .bind(blob.get())
                     .bind(segment.id)
                     .bind(&record.bytes[..])
+                    .bind(project.get())
                     .execute(&mut *tx)
                     .await?;
                     if done.rows_affected() == 1 {
@@ -244,10 +283,10 @@ impl Store {
         &self,
         blobs: &Blobs,
         segment: &SegmentName,
-    ) -> Result<Vec<(BlobId, Place, Record)>, StoreError> {
+    ) -> Result<Vec<(BlobRow, Place, Record)>, StoreError> {
         let rows: Vec<PlacedRow> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT id, hash, segment_offset, segment_length FROM blobs
+                "SELECT id, project_id, hash, segment_offset, segment_length FROM blobs
                  WHERE segment_id = $1 ORDER BY id",
             )
             .bind(segment.id)
@@ -277,7 +316,7 @@ impl Store {
         segments: &[SegmentName],
     ) -> Result<u64, StoreError> {
         let mut records = Vec::new();
-        let mut from: HashMap<BlobId, (i64, Place)> = HashMap::new();
+        let mut from: HashMap<BlobRow, (i64, Place)> = HashMap::new();
         let mut ids = Vec::new();
         for segment in segments {
             for (blob, place, record) in self.live_records(blobs, segment).await? {
@@ -308,13 +347,14 @@ impl Store {
                 };
                 let moved = sqlx::query(
                     "UPDATE blobs SET segment_id = $3, segment_offset = $4, segment_length = $5
-                     WHERE id = $1 AND segment_id = $2",
+                     WHERE id = $1 AND project_id = $6 AND segment_id = $2",
                 )
-                .bind(blob.get())
+                .bind(blob.0.get())
                 .bind(old)
                 .bind(segment)
                 .bind(crate::db::signed(place.offset))
                 .bind(crate::db::signed(place.length))
+                .bind(blob.1.get())
                 .execute(&mut *tx)
                 .await?;
                 if moved.rows_affected() == 1 {
@@ -334,7 +374,7 @@ fn checked(
     name: &str,
     whole: &Bytes,
     row: PlacedRow,
-) -> Result<(BlobId, Place, Record), StoreError> {
+) -> Result<(BlobRow, Place, Record), StoreError> {
     let damaged = |problem: &str| BlobError::Damaged {
         segment: name.to_owned(),
         problem: problem.to_owned(),
@@ -350,19 +390,19 @@ fn checked(
     if record.hash != digest(row.hash)? {
         return Err(damaged("another body is there").into());
     }
-    Ok((BlobId(row.id), place, record))
+    Ok(((BlobId(row.id), ProjectId(row.project_id)), place, record))
 }
 
 /// The first ids whose bytes are at most `most` together; at least one.
-fn first_bytes(waiting: &[(i64, i64)], most: i64) -> Vec<i64> {
+fn first_bytes(waiting: &[(i64, i64, i64)], most: i64) -> Vec<BlobRow> {
     let mut sum: i64 = 0;
     let mut ids = Vec::with_capacity(waiting.len());
-    for (id, bytes) in waiting {
+    for (id, project, bytes) in waiting {
         sum = sum.saturating_add(*bytes);
         if sum > most && !ids.is_empty() {
             break;
         }
-        ids.push(*id);
+        ids.push((BlobId(*id), ProjectId(*project)));
     }
     ids
 }
@@ -373,9 +413,11 @@ mod tests {
 
     #[test]
     fn a_step_is_bounded_in_bytes_and_never_empty() {
-        assert_eq!(first_bytes(&[(1, 5), (2, 5), (3, 1)], 10), [1, 2]);
-        assert_eq!(first_bytes(&[(1, 50), (2, 5)], 10), [1]);
-        assert_eq!(first_bytes(&[(4, 0)], 10), [4]);
+        let row = |id| (BlobId(id), ProjectId(7));
+        let three = [(1, 7, 5), (2, 7, 5), (3, 7, 1)];
+        assert_eq!(first_bytes(&three, 10), [row(1), row(2)]);
+        assert_eq!(first_bytes(&[(1, 7, 50), (2, 7, 5)], 10), [row(1)]);
+        assert_eq!(first_bytes(&[(4, 7, 0)], 10), [row(4)]);
         assert!(first_bytes(&[], 10).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use super::encoding::StoredBody;
 use super::rows::digest;
-use crate::db::{number, pieces, read};
+use crate::db::{number, pieces, read_replica};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -72,7 +72,7 @@ impl Store {
         project: ProjectId,
         blob: BlobId,
     ) -> Result<Option<StoredBody>, StoreError> {
-        let row: Option<BodyRow> = read!(self.db, pool => {
+        let row: Option<BodyRow> = read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT hash, size, encoding, bytes, segment_offset, segment_length,
                         (SELECT name FROM segments WHERE segments.id = segment_id) AS segment
@@ -125,12 +125,12 @@ impl Store {
         let mut left = most;
         for piece in pieces(pages) {
             // Their lengths first: a body for which there is no room is not read.
-            let rows: Vec<AheadRow> = read!(self.db, pool => {
+            let rows: Vec<AheadRow> = read_replica!(self, pool => {
                 let mut select = sqlx::QueryBuilder::new(
                     "SELECT p.id, b.hash, b.size, b.encoding,
                             CAST(COALESCE(b.segment_length, length(b.bytes)) AS BIGINT) AS length,
                             b.segment_offset, s.name AS segment
-                     FROM pages p JOIN blobs b ON b.id = p.blob_id
+                     FROM pages p JOIN blobs b ON b.id = p.blob_id AND b.project_id = p.project_id
                      LEFT JOIN segments s ON s.id = b.segment_id
                      WHERE p.project_id = ",
                 );
@@ -180,10 +180,10 @@ impl Store {
         bodies: &mut HashMap<PageId, StoredBody>,
     ) -> Result<(), StoreError> {
         for piece in pieces(pages) {
-            let rows: Vec<InlineRow> = read!(self.db, pool => {
+            let rows: Vec<InlineRow> = read_replica!(self, pool => {
                 let mut select = sqlx::QueryBuilder::new(
                     "SELECT p.id, b.hash, b.size, b.encoding, b.bytes
-                     FROM pages p JOIN blobs b ON b.id = p.blob_id
+                     FROM pages p JOIN blobs b ON b.id = p.blob_id AND b.project_id = p.project_id
                      WHERE b.bytes IS NOT NULL AND p.project_id = ",
                 );
                 select.push_bind(project.get()).push(" AND p.id IN (");

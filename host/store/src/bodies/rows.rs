@@ -8,7 +8,7 @@ use orbweaver_core::ids::{BlobId, ProjectId};
 
 use super::encoding::StoredBody;
 use super::segments::{References, Shrinkage};
-use crate::db::{per_database, pieces, read, signed};
+use crate::db::{by_project, per_database, pieces, read, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -26,6 +26,9 @@ pub(crate) struct NewBody<'a> {
 /// A stored body: its project and the SHA-256 of the decoded body.
 pub(crate) type BodyKey = (ProjectId, [u8; 32]);
 
+/// The row of a stored body, which its project finds.
+pub(crate) type BlobRow = (BlobId, ProjectId);
+
 /// Rows of stored bodies.
 #[derive(Debug, Default)]
 pub(crate) struct BodyRows {
@@ -34,7 +37,7 @@ pub(crate) struct BodyRows {
     /// Rows that refer to the new segment.
     pub(crate) in_segment: References,
     /// Rows with the bytes.
-    pub(crate) inline: Vec<i64>,
+    pub(crate) inline: Vec<BlobRow>,
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -91,7 +94,7 @@ per_database! {
             for row in found {
                 let key = (ProjectId(row.project_id), digest(row.hash)?);
                 match row.segment_id {
-                    None => rows.inline.push(row.id),
+                    None => rows.inline.push((BlobId(row.id), key.0)),
                     // Another one had the body before.
                     other if other != segment => {}
                     Some(_) => {
@@ -133,59 +136,100 @@ per_database! {
         Ok(rows.ids.into_values().next())
     }
 
-    /// Adds references to stored bodies; returns those that still exist. The map's order prevents
-    /// deadlocks between nodes.
+    /// Adds references to stored bodies; returns those that still exist, in the map's order.
     pub(crate) async fn share(
         conn: &mut Conn,
-        refs: &BTreeMap<BlobId, i64>,
+        refs: &BTreeMap<BlobRow, i64>,
     ) -> Result<Vec<BlobId>, StoreError> {
-        let mut there = Vec::with_capacity(refs.len());
-        for (blob, count) in refs {
-            let done = sqlx::query("UPDATE blobs SET refs = refs + $2 WHERE id = $1")
-                .bind(blob.get())
-                .bind(*count)
-                .execute(&mut *conn)
-                .await?;
-            if done.rows_affected() == 1 {
-                there.push(*blob);
+        let counted = add_refs(conn, refs).await?;
+        let mut there: Vec<BlobId> = counted.into_iter().map(|(row, _)| row.0).collect();
+        there.sort_unstable();
+        Ok(there)
+    }
+
+    /// Adds to the numbers of references of bodies; returns the new numbers of those that exist. Bodies are
+    /// locked in the order of their ids in every transaction, so that two nodes never deadlock.
+    async fn add_refs(
+        conn: &mut Conn,
+        refs: &BTreeMap<BlobRow, i64>,
+    ) -> Result<Vec<(BlobRow, i64)>, StoreError> {
+        let rows: Vec<(BlobRow, i64)> = refs.iter().map(|(row, count)| (*row, *count)).collect();
+        let mut counted = Vec::with_capacity(rows.len());
+        // Neighbours in that order mostly belong to one project.
+        for rows in rows.chunk_by(|a, b| a.0.1 == b.0.1) {
+            for piece in pieces(rows) {
+                let Some(((_, project), _)) = piece.first() else { continue };
+                if IS_SHARED && piece.len() > 1 {
+                    lock(conn, *project, piece).await?;
+                }
+                let mut update =
+                    sqlx::QueryBuilder::new("UPDATE blobs SET refs = refs + v.column2 FROM (");
+                update.push_values(piece, |mut row, ((blob, _), count)| {
+                    row.push_bind(blob.get()).push_bind(*count);
+                });
+                update
+                    .push(") AS v WHERE blobs.project_id = ")
+                    .push_bind(project.get())
+                    .push(" AND blobs.id = v.column1 RETURNING blobs.id, blobs.refs");
+                let found: Vec<(i64, i64)> = update.build_query_as().fetch_all(&mut *conn).await?;
+                let key = |(blob, refs): (i64, i64)| ((BlobId(blob), *project), refs);
+                counted.extend(found.into_iter().map(key));
             }
         }
-        Ok(there)
+        Ok(counted)
+    }
+
+    /// Locks rows of a project's bodies in the order of their ids.
+    async fn lock(
+        conn: &mut Conn,
+        project: ProjectId,
+        rows: &[(BlobRow, i64)],
+    ) -> Result<(), StoreError> {
+        let mut select = sqlx::QueryBuilder::new("SELECT id FROM blobs WHERE project_id = ");
+        select.push_bind(project.get()).push(" AND id IN (");
+        let mut list = select.separated(", ");
+        for ((blob, _), _) in rows {
+            list.push_bind(blob.get());
+        }
+        select.push(") ORDER BY id FOR NO KEY UPDATE");
+        select.build().execute(&mut *conn).await?;
+        Ok(())
     }
 
     /// Removes one reference from each body (a body may occur more than once) and deletes those
     /// without references; returns the number of stored bytes deleted.
     pub(crate) async fn release(
         conn: &mut Conn,
-        blobs: impl IntoIterator<Item = i64>,
+        blobs: impl IntoIterator<Item = BlobRow>,
     ) -> Result<u64, StoreError> {
-        // In order of ids, so that two nodes never deadlock.
-        let mut refs: BTreeMap<i64, i64> = BTreeMap::new();
+        let mut refs: BTreeMap<BlobRow, i64> = BTreeMap::new();
         for blob in blobs {
-            *refs.entry(blob).or_default() += 1;
+            *refs.entry(blob).or_default() -= 1;
         }
         let mut bytes = 0;
         let mut shrunk = Shrinkage::default();
-        for (blob, count) in refs {
-            let left: Option<i64> = sqlx::query_scalar(
-                "UPDATE blobs SET refs = refs - $2 WHERE id = $1 RETURNING refs",
-            )
-            .bind(blob)
-            .bind(count)
-            .fetch_optional(&mut *conn)
-            .await?;
-            if left.is_some_and(|left| left <= 0) {
-                let freed: Option<(i64, Option<i64>)> = sqlx::query_as(
-                    "DELETE FROM blobs WHERE id = $1
-                     RETURNING CAST(COALESCE(length(bytes), segment_length) AS BIGINT), segment_id",
-                )
-                .bind(blob)
-                .fetch_optional(&mut *conn)
-                .await?;
-                let (length, segment) = freed.unwrap_or_default();
-                bytes += length.unsigned_abs();
-                if let Some(segment) = segment {
-                    shrunk.entry(segment).or_default().add(length.unsigned_abs());
+        let counted = add_refs(conn, &refs).await?;
+        let unused = counted.into_iter().filter(|(_, left)| *left <= 0);
+        let unused = unused.map(|((blob, project), _)| (project.get(), blob.get()));
+        for (project, mut ids) in by_project(unused) {
+            ids.sort_unstable();
+            for piece in pieces(&ids) {
+                let mut delete = sqlx::QueryBuilder::new("DELETE FROM blobs WHERE project_id = ");
+                delete.push_bind(project).push(" AND id IN (");
+                let mut list = delete.separated(", ");
+                for blob in piece {
+                    list.push_bind(*blob);
+                }
+                delete.push(
+                    ") RETURNING CAST(COALESCE(length(bytes), segment_length) AS BIGINT), segment_id",
+                );
+                let freed: Vec<(i64, Option<i64>)> =
+                    delete.build_query_as().fetch_all(&mut *conn).await?;
+                for (length, segment) in freed {
+                    bytes += length.unsigned_abs();
+                    if let Some(segment) = segment {
+                        shrunk.entry(segment).or_default().add(length.unsigned_abs());
+                    }
                 }
             }
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::rows::BlobRow;
 use crate::db::{per_database, pieces, signed};
 use crate::error::StoreError;
 
@@ -80,12 +81,19 @@ per_database! {
     }
 
     /// Marks bodies whose bytes are to go on to the blob store.
-    pub(crate) async fn stage(conn: &mut Conn, blobs: &[i64], at: i64) -> Result<(), StoreError> {
+    pub(crate) async fn stage(
+        conn: &mut Conn,
+        blobs: &[BlobRow],
+        at: i64,
+    ) -> Result<(), StoreError> {
         for piece in pieces(blobs) {
-            let mut insert =
-                sqlx::QueryBuilder::new("INSERT INTO staged_bodies (blob_id, staged_at) ");
-            insert.push_values(piece, |mut row, blob| {
-                row.push_bind(*blob).push_bind(at);
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO staged_bodies (blob_id, project_id, staged_at) ",
+            );
+            insert.push_values(piece, |mut row, (blob, project)| {
+                row.push_bind(blob.get())
+                    .push_bind(project.get())
+                    .push_bind(at);
             });
             insert.push(" ON CONFLICT (blob_id) DO NOTHING");
             insert.build().execute(&mut *conn).await?;
@@ -94,13 +102,13 @@ per_database! {
     }
 
     /// Removes the marks of bodies.
-    pub(crate) async fn unstage(conn: &mut Conn, blobs: &[i64]) -> Result<(), StoreError> {
+    pub(crate) async fn unstage(conn: &mut Conn, blobs: &[BlobRow]) -> Result<(), StoreError> {
         for piece in pieces(blobs) {
             let mut delete =
                 sqlx::QueryBuilder::new("DELETE FROM staged_bodies WHERE blob_id IN (");
             let mut list = delete.separated(", ");
-            for blob in piece {
-                list.push_bind(*blob);
+            for (blob, _) in piece {
+                list.push_bind(blob.get());
             }
             delete.push(")");
             delete.build().execute(&mut *conn).await?;

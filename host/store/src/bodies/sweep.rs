@@ -268,23 +268,27 @@ impl Store {
         before: i64,
     ) -> Result<u64, StoreError> {
         let mut deleted = 0;
+        let mut after = 0;
         loop {
             let dead: Vec<(i64, String)> = read!(self.db, pool => {
                 sqlx::query_as(
                     "SELECT id, name FROM segments
                      WHERE live_bytes * 2 < bytes AND dead_at <= $1 AND deleted_at IS NULL
-                       AND NOT EXISTS (SELECT 1 FROM blobs WHERE segment_id = segments.id)
+                       AND id > $3
                      ORDER BY id LIMIT $2",
                 )
                 .bind(before)
                 .bind(STEP)
+                .bind(after)
                 .fetch_all(pool)
                 .await?
             });
-            if dead.is_empty() {
+            let Some((last, _)) = dead.last() else {
                 break;
-            }
-            for (id, name) in dead {
+            };
+            after = *last;
+            let in_use = self.in_use(&dead).await?;
+            for (id, name) in dead.into_iter().filter(|(id, _)| !in_use.contains(id)) {
                 blobs.delete(&name).await?;
                 transact!(self.db, tx => {
                     sqlx::query("UPDATE segments SET deleted_at = $2 WHERE id = $1")
@@ -308,6 +312,26 @@ impl Store {
             .await?;
             Ok(deleted)
         })
+    }
+
+    /// Those of the segments that bodies refer to, whatever the segment's row says.
+    async fn in_use(&self, segments: &[(i64, String)]) -> Result<HashSet<i64>, StoreError> {
+        let mut in_use = HashSet::new();
+        for piece in pieces(segments) {
+            let found: Vec<i64> = read!(self.db, pool => {
+                let mut select = sqlx::QueryBuilder::new(
+                    "SELECT DISTINCT segment_id FROM blobs WHERE segment_id IN (",
+                );
+                let mut list = select.separated(", ");
+                for (segment, _) in piece {
+                    list.push_bind(*segment);
+                }
+                select.push(")");
+                select.build_query_scalar().fetch_all(pool).await?
+            });
+            in_use.extend(found);
+        }
+        Ok(in_use)
     }
 
     /// Takes the names of those segments that have no row; returns their number.

@@ -12,9 +12,9 @@ use super::frontier::{FrontierChange, NewFrontier};
 use super::notes::NewNote;
 use crate::accounts::CloudMode;
 use crate::bodies::encoding::StoredBody;
-use crate::bodies::rows::{BodyRows, NewBody};
+use crate::bodies::rows::{BlobRow, BodyRows, NewBody};
 use crate::bodies::upload::Uploaded;
-use crate::db::transact;
+use crate::db::{per_database, transact};
 use crate::error::StoreError;
 use crate::pages::CrawledPage;
 use crate::pages::rows::PageIds;
@@ -59,6 +59,21 @@ pub enum Committed {
     Fenced,
 }
 
+per_database! {
+    /// Lets the transaction's statements keep their plans. Left to choose, PostgreSQL plans a statement on a
+    /// partitioned table again each time, because it thinks that a kept plan asks all partitions; it leaves
+    /// out all but one when it begins. A commit finds rows by their keys alone, for which there is one
+    /// good plan.
+    pub(crate) async fn keep_plans(conn: &mut Conn) -> Result<(), StoreError> {
+        if IS_SHARED {
+            sqlx::query("SET LOCAL plan_cache_mode = force_generic_plan")
+                .execute(&mut *conn)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
 impl Store {
     /// Writes batches of several runs in one transaction; the result of each, in order.
     #[crate::boxed]
@@ -74,6 +89,7 @@ impl Store {
         };
         let uploaded = uploaded.as_ref();
         transact!(self.db, tx => {
+            sql::commit::keep_plans(tx).await?;
             let committed = sql::runs::record_progress(tx, batches).await?;
             let live = written(batches, &committed);
             let in_parts = in_parts(&live);
@@ -97,10 +113,10 @@ impl Store {
             sql::page_links::insert(tx, &linked(&pages, &ids)).await?;
             sql::page_records::insert(tx, &recorded(&pages, &ids)).await?;
             for batch in &live {
-                let run = batch.lease.run;
-                sql::frontier::insert(tx, run, &batch.discovered).await?;
-                sql::frontier::change(tx, run, &batch.changes).await?;
-                sql::frontier::lend(tx, run, &batch.changes).await?;
+                let Lease { project, run, .. } = batch.lease;
+                sql::frontier::insert(tx, project, run, &batch.discovered).await?;
+                sql::frontier::change(tx, project, run, &batch.changes).await?;
+                sql::frontier::lend(tx, project, run, &batch.changes).await?;
                 sql::run_errors::insert(tx, batch.lease, &batch.errors).await?;
                 sql::run_notes::insert(tx, batch.lease, &batch.notes).await?;
                 match batch.parts.part {
@@ -109,7 +125,7 @@ impl Store {
                         sql::run_parts::report(tx, part, &batch.parts.reports, is_stored).await?;
                     }
                     None => {
-                        sql::run_parts::forget_reports(tx, run, &batch.parts.read).await?;
+                        sql::run_parts::forget_reports(tx, project, run, &batch.parts.read).await?;
                         let pages = count(batch, &ids) + batch.parts.pages;
                         sql::runs::count_pages(tx, run, pages).await?;
                     }
@@ -155,13 +171,13 @@ struct WantedBodies<'a> {
     /// Distinct bodies, sorted so that two nodes never deadlock.
     new: Vec<NewBody<'a>>,
     /// Bodies already stored, with the number of pages that share each.
-    shared: BTreeMap<BlobId, i64>,
+    shared: BTreeMap<BlobRow, i64>,
 }
 
 impl<'a> WantedBodies<'a> {
     fn new(batches: &[&'a RunBatch], uploaded: Option<&Uploaded>) -> Self {
         let mut new: BTreeMap<(ProjectId, &[u8; 32]), (&StoredBody, i64)> = BTreeMap::new();
-        let mut shared: BTreeMap<BlobId, i64> = BTreeMap::new();
+        let mut shared: BTreeMap<BlobRow, i64> = BTreeMap::new();
         for page in batches.iter().flat_map(|batch| &batch.pages) {
             if let Some(body) = &page.page.body {
                 let (_, refs) = new
@@ -169,7 +185,7 @@ impl<'a> WantedBodies<'a> {
                     .or_insert((body, 0));
                 *refs += 1;
             } else if let Some(blob) = page.same_body {
-                *shared.entry(blob).or_default() += 1;
+                *shared.entry((blob, page.page.project)).or_default() += 1;
             }
         }
         let new = new
@@ -214,11 +230,11 @@ fn id_of(page: &CrawledPage, ids: &PageIds) -> Option<i64> {
 fn unused<'a>(
     pages: &'a [(&CrawledPage, Option<i64>)],
     ids: &'a PageIds,
-) -> impl Iterator<Item = i64> + 'a {
+) -> impl Iterator<Item = BlobRow> + 'a {
     pages
         .iter()
         .filter(|(page, _)| id_of(page, ids).is_none())
-        .filter_map(|(_, blob)| *blob)
+        .filter_map(|(page, blob)| Some((BlobId((*blob)?), page.page.project)))
 }
 
 /// Stored pages with links, with their ids.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
-use crate::db::{per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read_replica, signed};
 use crate::error::StoreError;
 use crate::pages::unpack_targets;
 use crate::runs::Lease;
@@ -79,7 +79,7 @@ per_database! {
                     .push_bind(i64::from(failed.attempts))
                     .push_bind(to_ms(failed.failed_at));
             });
-            insert.push(" ON CONFLICT (run_id, seq) DO NOTHING");
+            insert.push(" ON CONFLICT (project_id, run_id, seq) DO NOTHING");
             insert.build().execute(&mut *conn).await?;
         }
         Ok(())
@@ -88,15 +88,18 @@ per_database! {
     /// Removes up to `limit` failed URLs of a run; returns how many.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         limit: i64,
     ) -> Result<u64, StoreError> {
         let done = sqlx::query(
-            "DELETE FROM run_errors WHERE run_id = $1 AND seq IN (
-                 SELECT seq FROM run_errors WHERE run_id = $1 ORDER BY seq LIMIT $2)",
+            "DELETE FROM run_errors WHERE project_id = $3 AND run_id = $1 AND seq IN (
+                 SELECT seq FROM run_errors WHERE project_id = $3 AND run_id = $1
+                 ORDER BY seq LIMIT $2)",
         )
         .bind(run.get())
         .bind(limit)
+        .bind(project.get())
         .execute(&mut *conn)
         .await?;
         Ok(done.rows_affected())
@@ -115,7 +118,7 @@ impl Store {
         offset: u64,
         limit: u32,
     ) -> Result<Vec<FailedUrl>, StoreError> {
-        let rows: Vec<FailedRow> = read!(self.db, pool => {
+        let rows: Vec<FailedRow> = read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT seq, url, key_hash, kind, message, attempts, failed_at FROM run_errors
                  WHERE run_id = $1 AND seq > $2 AND project_id = $3
@@ -172,7 +175,7 @@ impl Store {
     ) -> Result<HashMap<PageId, String>, StoreError> {
         let mut urls = HashMap::with_capacity(pages.len());
         for piece in pages.chunks(500) {
-            let rows: Vec<(i64, String)> = read!(self.db, pool => {
+            let rows: Vec<(i64, String)> = read_replica!(self, pool => {
                 let mut query = sqlx::QueryBuilder::new("SELECT id, url FROM pages WHERE run_id = ");
                 query
                     .push_bind(run.get())

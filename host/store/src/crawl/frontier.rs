@@ -1,9 +1,9 @@
 //! The table `frontier`: the URLs that a run has discovered, and their states.
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::ids::RunId;
+use orbweaver_core::ids::{ProjectId, RunId};
 
-use crate::db::{per_database, pieces, read};
+use crate::db::{per_database, pieces, read, read_replica};
 use crate::error::StoreError;
 use crate::notices::Topic;
 use crate::runs::PartLease;
@@ -229,15 +229,17 @@ per_database! {
     /// Adds URLs discovered on pages of a run.
     pub(crate) async fn insert(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         discovered: &[NewFrontier],
     ) -> Result<(), StoreError> {
         for piece in pieces(discovered) {
             let mut insert = sqlx::QueryBuilder::new(
-                "INSERT INTO frontier (run_id, seq, url, key_hash, depth, priority, state) ",
+                "INSERT INTO frontier (project_id, run_id, seq, url, key_hash, depth, priority, state) ",
             );
             insert.push_values(piece, |mut row, new| {
-                row.push_bind(run.get())
+                row.push_bind(project.get())
+                    .push_bind(run.get())
                     .push_bind(new.seq)
                     .push_bind(new.url.as_str())
                     .push_bind(new.key_hash.cast_signed())
@@ -253,6 +255,7 @@ per_database! {
     /// Writes new states of a run's URLs.
     pub(crate) async fn change(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         changes: &[FrontierChange],
     ) -> Result<(), StoreError> {
@@ -260,7 +263,7 @@ per_database! {
         for new in others {
             sqlx::query(
                 "UPDATE frontier SET state = $3, attempts = $4, next_at = $5, redirect_to = $6
-                 WHERE run_id = $1 AND seq = $2",
+                 WHERE run_id = $1 AND seq = $2 AND project_id = $7",
             )
             .bind(run.get())
             .bind(new.seq)
@@ -268,13 +271,18 @@ per_database! {
             .bind(i64::from(new.attempts))
             .bind(new.next_at.map_or(0, to_ms))
             .bind(new.redirect_to.map(u64::cast_signed))
+            .bind(project.get())
             .execute(&mut *conn)
             .await?;
         }
         for piece in pieces(&done) {
             let mut update =
-                sqlx::QueryBuilder::new("UPDATE frontier SET state = 1 WHERE run_id = ");
-            update.push_bind(run.get()).push(" AND seq IN (");
+                sqlx::QueryBuilder::new("UPDATE frontier SET state = 1 WHERE project_id = ");
+            update
+                .push_bind(project.get())
+                .push(" AND run_id = ")
+                .push_bind(run.get())
+                .push(" AND seq IN (");
             let mut list = update.separated(", ");
             for seq in piece {
                 list.push_bind(*seq);
@@ -288,6 +296,7 @@ per_database! {
     /// Lends URLs to parts of a run, whose workers are told.
     pub(crate) async fn lend(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         changes: &[FrontierChange],
     ) -> Result<(), StoreError> {
@@ -310,7 +319,9 @@ per_database! {
                 }
             });
             update
-                .push(") AS v WHERE frontier.run_id = ")
+                .push(") AS v WHERE frontier.project_id = ")
+                .push_bind(project.get())
+                .push(" AND frontier.run_id = ")
                 .push_bind(run.get())
                 .push(" AND frontier.seq = v.column1");
             update.build().execute(&mut *conn).await?;
@@ -324,15 +335,18 @@ per_database! {
     /// Lets what was lent to a part wait again, or to any part.
     pub(crate) async fn take_back(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         part: Option<i64>,
     ) -> Result<(), StoreError> {
         sqlx::query(
             "UPDATE frontier SET part = NULL, lent = NULL
-             WHERE run_id = $1 AND part IS NOT NULL AND (part = $2 OR $2 < 0) AND state = 0",
+             WHERE project_id = $3 AND run_id = $1
+               AND part IS NOT NULL AND (part = $2 OR $2 < 0) AND state = 0",
         )
         .bind(run.get())
         .bind(part.unwrap_or(-1))
+        .bind(project.get())
         .execute(&mut *conn)
         .await?;
         Ok(())
@@ -341,15 +355,18 @@ per_database! {
     /// Deletes the first URLs of a run, at most `limit`; returns how many.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         limit: i64,
     ) -> Result<u64, StoreError> {
         let done = sqlx::query(
-            "DELETE FROM frontier WHERE run_id = $1 AND seq IN (
-                 SELECT seq FROM frontier WHERE run_id = $1 ORDER BY seq LIMIT $2)",
+            "DELETE FROM frontier WHERE project_id = $3 AND run_id = $1 AND seq IN (
+                 SELECT seq FROM frontier WHERE project_id = $3 AND run_id = $1
+                 ORDER BY seq LIMIT $2)",
         )
         .bind(run.get())
         .bind(limit)
+        .bind(project.get())
         .execute(&mut *conn)
         .await?;
         Ok(done.rows_affected())
@@ -361,6 +378,7 @@ impl Store {
     #[crate::boxed]
     pub async fn frontier_queued(
         &self,
+        project: ProjectId,
         run: RunId,
         after: i64,
         limit: u32,
@@ -368,12 +386,13 @@ impl Store {
         let rows: Vec<QueuedRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT seq, url, depth, attempts, next_at, priority FROM frontier
-                 WHERE run_id = $1 AND seq > $2 AND state = 0 AND part IS NULL
+                 WHERE project_id = $4 AND run_id = $1 AND seq > $2 AND state = 0 AND part IS NULL
                  ORDER BY seq LIMIT $3",
             )
             .bind(run.get())
             .bind(after)
             .bind(i64::from(limit))
+            .bind(project.get())
             .fetch_all(pool)
             .await?
         });
@@ -392,15 +411,17 @@ impl Store {
             sqlx::query_as(
                 "SELECT f.lent, f.seq, f.url, f.depth, f.attempts, f.next_at, f.priority
                  FROM frontier f
-                 WHERE f.run_id = $1 AND f.part = $2 AND f.lent > $3 AND f.state = 0
+                 WHERE f.project_id = $5 AND f.run_id = $1 AND f.part = $2 AND f.lent > $3
+                   AND f.state = 0
                    AND NOT EXISTS (SELECT 1 FROM run_reports r
-                                   WHERE r.run_id = f.run_id AND r.seq = f.seq)
+                                   WHERE r.project_id = $5 AND r.run_id = $1 AND r.seq = f.seq)
                  ORDER BY f.lent LIMIT $4",
             )
             .bind(lease.run.get())
             .bind(lease.part)
             .bind(after)
             .bind(i64::from(limit))
+            .bind(lease.project.get())
             .fetch_all(pool)
             .await?
         });
@@ -415,6 +436,7 @@ impl Store {
     #[crate::boxed]
     pub async fn frontier_known(
         &self,
+        project: ProjectId,
         run: RunId,
         after: i64,
         limit: u32,
@@ -422,11 +444,12 @@ impl Store {
         let rows: Vec<StateRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT seq, url, key_hash, depth, state, redirect_to FROM frontier
-                 WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+                 WHERE project_id = $4 AND run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
             )
             .bind(run.get())
             .bind(after)
             .bind(i64::from(limit))
+            .bind(project.get())
             .fetch_all(pool)
             .await?
         });
@@ -448,20 +471,23 @@ impl Store {
     /// URLs of a run that redirect within its scope, each with its target.
     pub(crate) async fn frontier_redirects(
         &self,
+        project: ProjectId,
         run: RunId,
     ) -> Result<Vec<(u64, u64)>, StoreError> {
         let mut redirects = Vec::new();
         let mut after = -1;
         loop {
-            let rows: Vec<RedirectRow> = read!(self.db, pool => {
+            let rows: Vec<RedirectRow> = read_replica!(self, pool => {
                 sqlx::query_as(
                     "SELECT seq, key_hash, redirect_to FROM frontier
-                     WHERE run_id = $1 AND seq > $2 AND redirect_to IS NOT NULL
+                     WHERE project_id = $4 AND run_id = $1 AND seq > $2
+                       AND redirect_to IS NOT NULL
                      ORDER BY seq LIMIT $3",
                 )
                 .bind(run.get())
                 .bind(after)
                 .bind(REDIRECTS)
+                .bind(project.get())
                 .fetch_all(pool)
                 .await?
             });

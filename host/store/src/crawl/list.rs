@@ -40,7 +40,7 @@ impl Store {
                 sql::runs::hold(tx, run.id).await?;
             }
             if !urls.is_empty() {
-                sql::frontier::insert(tx, run.id, urls).await?;
+                sql::frontier::insert(tx, new.project, run.id, urls).await?;
                 let lease = Lease { run: run.id, project: new.project, epoch: 0 };
                 sql::run_errors::insert(tx, lease, refused).await?;
                 sql::runs::note_list(tx, run.id, urls.len() as u64, refused.len() as u64).await?;

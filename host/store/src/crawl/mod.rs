@@ -1,7 +1,7 @@
 //! The work of a crawl: its frontier, commits of pages, and waiting times of hosts. Types of
 //! runs and pages are re-exported here from their modules.
 
-mod commit;
+pub(crate) mod commit;
 pub(crate) mod errors;
 pub(crate) mod frontier;
 mod hosts;

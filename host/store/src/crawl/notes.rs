@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::errors::FailedUrl;
-use crate::db::{per_database, pieces, read, signed, transact};
+use crate::db::{per_database, pieces, read, read_replica, signed, transact};
 use crate::error::StoreError;
 use crate::runs::Lease;
 use crate::store::Store;
@@ -200,7 +200,7 @@ impl Store {
         offset: u64,
         limit: u32,
     ) -> Result<Vec<RunNote>, StoreError> {
-        let rows: Vec<NoteRow> = read!(self.db, pool => {
+        let rows: Vec<NoteRow> = read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT id, plugin, url, key_hash, message, noted_at FROM run_notes
                  WHERE run_id = $1 AND kind = $6 AND id > $2 AND project_id = $3
@@ -273,7 +273,7 @@ impl Store {
         run: RunId,
         after: i64,
     ) -> Result<u64, StoreError> {
-        let count: i64 = read!(self.db, pool => {
+        let count: i64 = read_replica!(self, pool => {
             sqlx::query_scalar(
                 "SELECT count(*) FROM run_errors
                  WHERE run_id = $1 AND project_id = $2 AND seq > $3",

@@ -91,6 +91,36 @@ macro_rules! read {
     };
 }
 
+/// As [`read!`], of a store: from a replica of the database that has every commit up to now
+/// ([`crate::replicas`]), else from the database itself. For reads that are long, or of many rows.
+macro_rules! read_replica {
+    ($store:expr, $pool:ident => $body:expr) => {
+        match &$store.db {
+            $crate::db::Db::Lite(lite) => {
+                let $pool = &lite.read;
+                $body
+            }
+            $crate::db::Db::Pg(database) => {
+                let found = match $store.replicas.caught_up(database).await {
+                    None => None,
+                    Some(replica) => {
+                        let $pool = replica.pool();
+                        let read = async { Ok::<_, $crate::StoreError>($body) };
+                        replica.finish(read).await
+                    }
+                };
+                match found {
+                    Some(found) => found,
+                    None => {
+                        let $pool = database;
+                        $body
+                    }
+                }
+            }
+        }
+    };
+}
+
 /// Runs statements in a transaction and commits; rolls back if the body returns an error.
 /// `transact!(db, tx => { query.execute(&mut *tx).await?; Ok(()) })`.
 ///
@@ -156,4 +186,4 @@ macro_rules! transact {
     };
 }
 
-pub(crate) use {per_database, read, transact};
+pub(crate) use {per_database, read, read_replica, transact};

@@ -4,8 +4,8 @@ mod dispatch;
 mod migrations;
 mod statement;
 
-pub(crate) use dispatch::{Db, Lite, per_database, read, transact};
-pub(crate) use statement::{none_of, number, pieces, signed};
+pub(crate) use dispatch::{Db, Lite, per_database, read, read_replica, transact};
+pub(crate) use statement::{by_project, none_of, number, pieces, signed};
 
 use std::path::Path;
 use std::str::FromStr as _;
@@ -20,6 +20,7 @@ use sqlx::sqlite::{
 };
 
 use crate::error::StoreError;
+use crate::logs::partitions;
 use crate::presence::Presence;
 
 /// How to connect to a database.
@@ -30,6 +31,8 @@ pub struct Options {
     /// The PostgreSQL server itself, if `url` is that of a pooler that gives each transaction
     /// another session: for migrations and LISTEN, which need one.
     pub direct_url: Option<String>,
+    /// Streaming replicas of the PostgreSQL server, for long reads.
+    pub replica_urls: Vec<String>,
     /// Number of connections: for reads (SQLite) or for all (PostgreSQL).
     pub connections: u32,
     /// Longest wait of a call for a free connection.
@@ -51,6 +54,7 @@ impl Options {
         Self {
             url: url.into(),
             direct_url: None,
+            replica_urls: Vec::new(),
             connections: 8,
             acquire_timeout: Duration::from_secs(5),
             writer_queue: 4_096,
@@ -167,6 +171,10 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
     let migrated = migrations::run(&migrations, &session).await;
     session.close().await;
     migrated?;
+    if let Err(error) = partitions::begin(&pool).await {
+        // Purges try it again; until then entries are where they are deleted row by row.
+        tracing::warn!(%error, "cannot make partitions of the request log");
+    }
     Ok(Db::Pg(pool))
 }
 
@@ -179,7 +187,7 @@ pub(crate) fn direct(options: &Options) -> Result<Option<PgConnectOptions>, Stor
 /// The setting of [`Options::direct_url`], for messages.
 const DIRECT_URL: &str = "database.direct_url";
 
-fn postgres_at(setting: &str, url: &str) -> Result<PgConnectOptions, StoreError> {
+pub(crate) fn postgres_at(setting: &str, url: &str) -> Result<PgConnectOptions, StoreError> {
     // The URL may contain a password, so messages omit it.
     let connect = PgConnectOptions::from_str(url)
         .map_err(|_| StoreError::Open(format!("{setting}: the PostgreSQL URL is malformed")))?;

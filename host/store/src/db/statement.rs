@@ -1,5 +1,7 @@
 //! Helpers for statements.
 
+use std::collections::BTreeMap;
+
 use crate::error::StoreError;
 
 /// Rows per statement. Only a few sizes, so that each statement is prepared once.
@@ -15,6 +17,15 @@ pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
         rest = tail;
         Some(piece)
     })
+}
+
+/// Ids by their project, in the order of projects: a statement names one project.
+pub(crate) fn by_project<T>(rows: impl IntoIterator<Item = (i64, T)>) -> BTreeMap<i64, Vec<T>> {
+    let mut projects: BTreeMap<i64, Vec<T>> = BTreeMap::new();
+    for (project, row) in rows {
+        projects.entry(project).or_default().push(row);
+    }
+    projects
 }
 
 /// A condition that leaves out these ids, to be appended to others; empty without any. Ids are

@@ -1,5 +1,6 @@
 //! The request log of a project.
 
+pub(crate) mod partitions;
 pub(crate) mod recent;
 
 pub use recent::{LogEntry, LogFilter};
@@ -54,16 +55,19 @@ per_database! {
     }
 
     /// Deletes the oldest entries, at most `limit`, if they are older than `before`; returns how
-    /// many.
+    /// many. On PostgreSQL only those that are in no day's partition.
     pub(crate) async fn delete_before(
         conn: &mut Conn,
         before: i64,
         limit: i64,
     ) -> Result<u64, StoreError> {
-        let done = sqlx::query(
+        let done = sqlx::query(if IS_SHARED {
+            "DELETE FROM request_log_other WHERE ts < $1 AND id IN (
+                 SELECT id FROM request_log_other ORDER BY id LIMIT $2)"
+        } else {
             "DELETE FROM request_log WHERE ts < $1 AND id IN (
-                 SELECT id FROM request_log ORDER BY id LIMIT $2)",
-        )
+                 SELECT id FROM request_log ORDER BY id LIMIT $2)"
+        })
         .bind(before)
         .bind(limit)
         .execute(&mut *conn)

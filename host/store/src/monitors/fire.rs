@@ -171,7 +171,7 @@ impl Store {
             if taken.rows_affected() == 0 {
                 return Ok(Fired::Gone);
             }
-            let run = sql::runs::insert_fired(tx, due.id, now).await?;
+            let run = sql::runs::insert_fired(tx, project, due.id, now).await?;
             sqlx::query("UPDATE monitors SET last_run_id = $2 WHERE id = $1")
                 .bind(due.id.get())
                 .bind(run.get())

@@ -22,7 +22,7 @@ use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls};
 
 use super::unreliable;
-use crate::db::read;
+use crate::db::read_replica;
 use crate::error::StoreError;
 use crate::runs::{Run, SkipReason};
 use crate::store::Store;
@@ -101,21 +101,33 @@ macro_rules! classes {
     () => {
         concat!(
             "SELECT n.id, n.url, ",
-            "CASE WHEN o.id IS NOT NULL AND ", unreliable!("o.status"), " THEN ",
-            before!("n.url_key"), " ELSE o.content_hash END AS old_hash, ",
+            "CASE WHEN o.id IS NOT NULL AND ",
+            unreliable!("o.status"),
+            " THEN ",
+            before!("n.url_key"),
+            " ELSE o.content_hash END AS old_hash, ",
             "n.content_hash AS new_hash, o.status AS old_status, n.status AS new_status,
              o.id AS old_page, n.id AS new_page,
              CASE
-                 WHEN ", unreliable!("n.status"), " THEN
+                 WHEN ",
+            unreliable!("n.status"),
+            " THEN
                      CASE WHEN o.id IS NULL THEN 'unknown' ELSE 'unchanged' END
                  WHEN o.id IS NULL THEN
                      CASE WHEN $4 <> 0 AND ($5 = 1 OR n.key_hash IN (
-                             SELECT key_hash FROM frontier WHERE run_id = $1 AND state IN (0, 2)))
+                             SELECT key_hash FROM frontier
+                             WHERE project_id = $3 AND run_id = $1 AND state IN (0, 2)))
                          THEN 'unknown' ELSE 'added' END
-                 WHEN ", unreliable!("o.status"), " THEN
+                 WHEN ",
+            unreliable!("o.status"),
+            " THEN
                      CASE WHEN $4 = 0 THEN 'unchanged'
-                          WHEN ", before!("n.url_key"), " IS NULL THEN 'added'
-                          WHEN ", before!("n.url_key"), " = n.content_hash THEN 'unchanged'
+                          WHEN ",
+            before!("n.url_key"),
+            " IS NULL THEN 'added'
+                          WHEN ",
+            before!("n.url_key"),
+            " = n.content_hash THEN 'unchanged'
                           WHEN n.status IN (404, 410) THEN 'gone'
                           ELSE 'changed' END
                  WHEN o.status BETWEEN 200 AND 299 AND n.status IN (404, 410) THEN 'gone'
@@ -124,17 +136,20 @@ macro_rules! classes {
                  ELSE 'changed'
              END AS class
              FROM pages n
-             LEFT JOIN pages o ON o.run_id = $1 AND o.url_key = n.url_key
+             LEFT JOIN pages o
+                 ON o.project_id = $3 AND o.run_id = $1 AND o.url_key = n.url_key
              WHERE n.run_id = $2 AND n.project_id = $3
              UNION ALL
              SELECT o.id, o.url, o.content_hash AS old_hash, NULL AS new_hash,
              o.status AS old_status, NULL AS new_status, o.id AS old_page, NULL AS new_page,
              CASE WHEN $6 = 1 OR o.depth > $7 OR o.key_hash IN (
-                     SELECT key_hash FROM frontier WHERE run_id = $2 AND state IN (0, 2))
+                     SELECT key_hash FROM frontier
+                     WHERE project_id = $3 AND run_id = $2 AND state IN (0, 2))
                  THEN 'unvisited' ELSE 'removed' END AS class
              FROM pages o
              WHERE o.run_id = $1 AND o.project_id = $3
-               AND NOT EXISTS (SELECT 1 FROM pages n WHERE n.run_id = $2 AND n.url_key = o.url_key)"
+               AND NOT EXISTS (SELECT 1 FROM pages n
+                   WHERE n.project_id = $3 AND n.run_id = $2 AND n.url_key = o.url_key)"
         )
     };
 }
@@ -143,7 +158,8 @@ macro_rules! classes {
 macro_rules! before {
     ($key:literal) => {
         concat!(
-            "(SELECT b.content_hash FROM runs r JOIN pages b ON b.run_id = r.id AND b.url_key = ",
+            "(SELECT b.content_hash FROM runs r
+              JOIN pages b ON b.project_id = $3 AND b.run_id = r.id AND b.url_key = ",
             $key,
             " WHERE r.monitor_id = $4 AND r.id < $1 AND NOT ",
             unreliable!("b.status"),
@@ -213,7 +229,7 @@ impl Store {
             return Ok(diff);
         };
         let pair = self.compared(&old, &new).await?;
-        let rows: Vec<DiffRow> = read!(self.db, pool => {
+        let rows: Vec<DiffRow> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, url, old_hash, new_hash, old_status, new_status, old_page, new_page
                  FROM (", classes!(), ") pages
@@ -289,7 +305,7 @@ impl Store {
         };
         let mut pair = self.compared(&old, &new).await?;
         pair.new_short |= early;
-        let rows: Vec<UrlRow> = read!(self.db, pool => {
+        let rows: Vec<UrlRow> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, url FROM (", classes!(), ") pages
                  WHERE class IN ('added', 'removed', 'changed', 'gone') ORDER BY id LIMIT $8"
@@ -338,27 +354,35 @@ impl Store {
     async fn compared(&self, old: &Run, new: &Run) -> Result<Pair, StoreError> {
         let mut pair = Pair::new(old, new);
         if pair.monitor.is_some() {
-            pair.old_short = pair.old_short || self.hides(old.id, new.id).await?;
-            pair.new_short = pair.new_short || self.hides(new.id, old.id).await?;
+            pair.old_short = pair.old_short || self.hides(old.project, old.id, new.id).await?;
+            pair.new_short = pair.new_short || self.hides(new.project, new.id, old.id).await?;
         }
         Ok(pair)
     }
 
     /// Whether a page with content in the other run failed temporarily in this run, or could not
     /// be fetched.
-    async fn hides(&self, run: RunId, other: RunId) -> Result<bool, StoreError> {
-        let found: Option<i64> = read!(self.db, pool => {
+    async fn hides(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        other: RunId,
+    ) -> Result<bool, StoreError> {
+        let found: Option<i64> = read_replica!(self, pool => {
             sqlx::query_scalar(concat!(
                 "SELECT k.id FROM pages k
-                 LEFT JOIN pages t ON t.run_id = $1 AND t.url_key = k.url_key
-                 WHERE k.run_id = $2 AND NOT ", unreliable!("k.status"),
+                 LEFT JOIN pages t
+                     ON t.project_id = $3 AND t.run_id = $1 AND t.url_key = k.url_key
+                 WHERE k.project_id = $3 AND k.run_id = $2 AND NOT ", unreliable!("k.status"),
                 " AND (", unreliable!("t.status"),
                 " OR (t.id IS NULL AND k.key_hash IN (
-                     SELECT key_hash FROM frontier WHERE run_id = $1 AND state IN (0, 2))))
+                     SELECT key_hash FROM frontier
+                     WHERE project_id = $3 AND run_id = $1 AND state IN (0, 2))))
                  LIMIT 1"
             ))
             .bind(run.get())
             .bind(other.get())
+            .bind(project.get())
             .fetch_optional(pool)
             .await?
         });
@@ -366,7 +390,7 @@ impl Store {
     }
 
     async fn count(&self, project: ProjectId, pair: &Pair) -> Result<DiffCounts, StoreError> {
-        let rows: Vec<Count> = read!(self.db, pool => {
+        let rows: Vec<Count> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, count(*) AS pages FROM (", classes!(), ") pages GROUP BY class"
             ))

@@ -8,7 +8,7 @@ use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::links::PackedTargets;
 use super::unpack_targets;
-use crate::db::{number, read};
+use crate::db::{number, read_replica};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::from_ms;
@@ -171,7 +171,7 @@ impl Store {
                 graph.add(node, is_seed);
             }
         }
-        for (from, to) in self.frontier_redirects(run).await? {
+        for (from, to) in self.frontier_redirects(project, run).await? {
             graph.redirect(from, to);
         }
         let mut after = 0;
@@ -206,7 +206,7 @@ impl Store {
                 }
             }
         }
-        for (from, to) in self.frontier_redirects(run).await? {
+        for (from, to) in self.frontier_redirects(project, run).await? {
             if let Some(page) = pages.get(&to).copied() {
                 pages.entry(from).or_insert(page);
             }
@@ -220,12 +220,12 @@ impl Store {
         run: RunId,
         after: i64,
     ) -> Result<Vec<Node>, StoreError> {
-        read!(self.db, pool => {
+        read_replica!(self, pool => {
             Ok(sqlx::query_as(
                 "SELECT p.id, p.key_hash, p.seq,
                         CAST(CASE WHEN p.url_key = r.url_key THEN 1 ELSE 0 END AS BIGINT) AS is_seed
                  FROM pages p JOIN runs r ON r.id = p.run_id
-                 WHERE p.run_id = $1 AND p.id > $2 AND r.project_id = $3
+                 WHERE p.project_id = $3 AND p.run_id = $1 AND p.id > $2 AND r.project_id = $3
                  ORDER BY p.id LIMIT $4",
             )
             .bind(run.get())
@@ -244,7 +244,7 @@ impl Store {
     ) -> Result<Vec<Orphan>, StoreError> {
         let mut orphans = Vec::with_capacity(ids.len());
         for piece in ids.chunks(500) {
-            let rows: Vec<OrphanRow> = read!(self.db, pool => {
+            let rows: Vec<OrphanRow> = read_replica!(self, pool => {
                 let mut query = sqlx::QueryBuilder::new(
                     "SELECT id, url, status, fetched_at FROM pages WHERE project_id = ",
                 );

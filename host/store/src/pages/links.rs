@@ -3,7 +3,7 @@
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::CrawledPage;
-use crate::db::{per_database, pieces, read};
+use crate::db::{per_database, pieces, read_replica};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -101,16 +101,21 @@ per_database! {
     /// Deletes the links of a run's pages from `first` to `last`.
     pub(crate) async fn delete_between(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         first: i64,
         last: i64,
     ) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM page_links WHERE run_id = $1 AND page_id BETWEEN $2 AND $3")
-            .bind(run.get())
-            .bind(first)
-            .bind(last)
-            .execute(&mut *conn)
-            .await?;
+        sqlx::query(
+            "DELETE FROM page_links
+             WHERE project_id = $4 AND run_id = $1 AND page_id BETWEEN $2 AND $3",
+        )
+        .bind(run.get())
+        .bind(first)
+        .bind(last)
+        .bind(project.get())
+        .execute(&mut *conn)
+        .await?;
         Ok(())
     }
 }
@@ -133,7 +138,7 @@ impl Store {
         else {
             return Ok(LinkRows::default());
         };
-        let rows: Vec<PackedLinks> = read!(self.db, pool => {
+        let rows: Vec<PackedLinks> = read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT page_id, links FROM page_links
                  WHERE run_id = $1 AND page_id BETWEEN $2 AND $3 AND project_id = $4
@@ -161,7 +166,7 @@ impl Store {
         limit: u32,
         max_bytes: u64,
     ) -> Result<Option<(i64, bool)>, StoreError> {
-        let sizes: Vec<LinkSize> = read!(self.db, pool => {
+        let sizes: Vec<LinkSize> = read_replica!(self, pool => {
             sqlx::query_as(sizes)
                 .bind(run.get())
                 .bind(from)
@@ -191,7 +196,7 @@ impl Store {
         run: RunId,
         page: PageId,
     ) -> Result<Option<PackedLinks>, StoreError> {
-        read!(self.db, pool => {
+        read_replica!(self, pool => {
             Ok(sqlx::query_as(
                 "SELECT page_id, links FROM page_links
                  WHERE page_id = $1 AND run_id = $2 AND project_id = $3",
@@ -226,7 +231,7 @@ impl Store {
         else {
             return Ok(Vec::new());
         };
-        read!(self.db, pool => {
+        read_replica!(self, pool => {
             Ok(sqlx::query_as(
                 "SELECT page_id, targets FROM page_links
                  WHERE run_id = $1 AND page_id BETWEEN $2 AND $3 AND project_id = $4

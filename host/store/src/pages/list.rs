@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::{PageRow, StoredPage};
-use crate::db::{number, read, signed};
+use crate::db::{number, read, read_replica, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::from_ms;
@@ -129,11 +129,12 @@ impl Store {
         // Two statements: skipping rows by the index alone is cheap, by status it is not.
         let rows: Vec<ItemRow> = match range.status {
             None => {
-                read!(self.db, pool => {
+                read_replica!(self, pool => {
                     sqlx::query_as(
                         "SELECT id, url, status, bytes, fetched_at FROM pages
                          WHERE id IN (
-                             SELECT id FROM pages WHERE run_id = $1 AND id > $2
+                             SELECT id FROM pages
+                             WHERE project_id = $5 AND run_id = $1 AND id > $2
                              ORDER BY id LIMIT $3 OFFSET $4)
                            AND project_id = $5
                            AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $5)
@@ -149,7 +150,7 @@ impl Store {
                 })
             }
             Some(status) => {
-                read!(self.db, pool => {
+                read_replica!(self, pool => {
                     sqlx::query_as(
                         "SELECT id, url, status, bytes, fetched_at FROM pages
                          WHERE run_id = $1 AND id > $2 AND status = $6 AND project_id = $5
@@ -187,7 +188,7 @@ impl Store {
                         title, content_type, elapsed_ms, redirects
                  FROM pages
                  WHERE id IN (
-                     SELECT id FROM pages WHERE run_id = $1 AND id > $2
+                     SELECT id FROM pages WHERE project_id = $5 AND run_id = $1 AND id > $2
                      ORDER BY id LIMIT $3 OFFSET $4)
                    AND project_id = $5 AND $6 = 0
                    AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $5)
@@ -202,7 +203,7 @@ impl Store {
                  ORDER BY id LIMIT $3 OFFSET $4"
             }
         };
-        let rows: Vec<SummaryRow> = read!(self.db, pool => {
+        let rows: Vec<SummaryRow> = read_replica!(self, pool => {
             sqlx::query_as(select)
                 .bind(run.get())
                 .bind(range.after.get())
@@ -244,7 +245,7 @@ impl Store {
                 "SELECT p.id, p.url, p.final_url, p.status, p.bytes, p.fetched_at,
                         p.content_hash, p.kind, p.headers, p.blob_id, b.hash,
                         p.run_id, p.metadata, p.extensions
-                 FROM pages p LEFT JOIN blobs b ON b.id = p.blob_id
+                 FROM pages p LEFT JOIN blobs b ON b.id = p.blob_id AND b.project_id = $2
                  WHERE p.id = $1 AND p.project_id = $2
                    AND (p.run_id IS NULL OR EXISTS (SELECT 1 FROM runs r WHERE r.id = p.run_id))",
             )

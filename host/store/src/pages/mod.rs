@@ -127,7 +127,7 @@ impl Store {
             sqlx::query_as(
                 "SELECT p.id, p.url, p.final_url, p.status, p.bytes, p.fetched_at,
                         p.content_hash, p.kind, p.headers, p.blob_id, b.hash
-                 FROM pages p LEFT JOIN blobs b ON b.id = p.blob_id
+                 FROM pages p LEFT JOIN blobs b ON b.id = p.blob_id AND b.project_id = $1
                  WHERE p.project_id = $1 AND p.url_key = $2 AND p.fetched_at >= $3
                    AND p.user_agent = $4 AND p.cloud_mode = $5
                    AND (p.run_id IS NULL OR EXISTS (SELECT 1 FROM runs r WHERE r.id = p.run_id))

@@ -105,7 +105,7 @@ impl Store {
                 "SELECT p.url_key, p.final_url, p.status, p.bytes, p.content_hash, p.kind,
                         p.headers, p.metadata, p.blob_id, p.title, p.canonical, p.robots,
                         p.extensions, p.content_type, p.cloud_mode, l.links
-                 FROM pages p LEFT JOIN page_links l ON l.page_id = p.id
+                 FROM pages p LEFT JOIN page_links l ON l.page_id = p.id AND l.project_id = $3
                  WHERE p.run_id = $1 AND p.url_key = $2 AND p.project_id = $3",
             )
             .bind(run.get())

@@ -4,7 +4,7 @@ use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::new_page::NewRecord;
 use super::rows::CrawledPage;
-use crate::db::{per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read_replica, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -77,16 +77,21 @@ per_database! {
     /// Deletes the records of a run's pages from `first` to `last`.
     pub(crate) async fn delete_between(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         first: i64,
         last: i64,
     ) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM page_records WHERE run_id = $1 AND page_id BETWEEN $2 AND $3")
-            .bind(run.get())
-            .bind(first)
-            .bind(last)
-            .execute(&mut *conn)
-            .await?;
+        sqlx::query(
+            "DELETE FROM page_records
+             WHERE project_id = $4 AND run_id = $1 AND page_id BETWEEN $2 AND $3",
+        )
+        .bind(run.get())
+        .bind(first)
+        .bind(last)
+        .bind(project.get())
+        .execute(&mut *conn)
+        .await?;
         Ok(())
     }
 }
@@ -104,10 +109,10 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<RunRecord>, StoreError> {
         let (page, place) = after;
-        let rows: Vec<RecordRow> = read!(self.db, pool => {
+        let rows: Vec<RecordRow> = read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT r.page_id, r.place, p.url, r.hook, r.data
-                 FROM page_records r JOIN pages p ON p.id = r.page_id
+                 FROM page_records r JOIN pages p ON p.id = r.page_id AND p.project_id = $4
                  WHERE r.run_id = $1 AND (r.page_id, r.place) > ($2, $3) AND r.project_id = $4
                    AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $4)
                  ORDER BY r.page_id, r.place LIMIT $5 OFFSET $6",
@@ -131,7 +136,7 @@ impl Store {
         project: ProjectId,
         page: PageId,
     ) -> Result<Vec<(String, String)>, StoreError> {
-        Ok(read!(self.db, pool => {
+        Ok(read_replica!(self, pool => {
             sqlx::query_as(
                 "SELECT hook, data FROM page_records
                  WHERE page_id = $1 AND project_id = $2 ORDER BY place",

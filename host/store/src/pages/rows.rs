@@ -7,7 +7,7 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
 use super::new_page::NewRecord;
 use super::{NewPage, kind_word};
-use crate::db::{per_database, pieces, read, signed};
+use crate::db::{by_project, per_database, pieces, read, signed};
 use crate::error::StoreError;
 use crate::index_claims::IndexClaim;
 use crate::search::{PageWords, UnindexedPage};
@@ -152,7 +152,7 @@ per_database! {
                     .push_bind(crawled.redirects.as_deref());
             });
             insert.push(
-                " ON CONFLICT (run_id, url_key) WHERE run_id IS NOT NULL DO NOTHING
+                " ON CONFLICT (project_id, run_id, url_key) WHERE run_id IS NOT NULL DO NOTHING
                   RETURNING id, run_id, seq",
             );
             let keys: Vec<KeyRow> = insert.build_query_as().fetch_all(&mut *conn).await?;
@@ -164,46 +164,68 @@ per_database! {
     /// Deletes the first pages of a run, at most `limit`, with their links and records.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         limit: i64,
     ) -> Result<Vec<RemovedPage>, StoreError> {
         let pages: Vec<RemovedPage> = sqlx::query_as(
-            "SELECT id, blob_id FROM pages WHERE run_id = $1 ORDER BY id LIMIT $2",
+            "SELECT id, blob_id FROM pages WHERE project_id = $3 AND run_id = $1
+             ORDER BY id LIMIT $2",
         )
         .bind(run.get())
         .bind(limit)
+        .bind(project.get())
         .fetch_all(&mut *conn)
         .await?;
         if let (Some((first, _)), Some((last, _))) = (pages.first(), pages.last()) {
-            sql::page_links::delete_between(conn, run, *first, *last).await?;
-            sql::page_records::delete_between(conn, run, *first, *last).await?;
-            sqlx::query("DELETE FROM pages WHERE run_id = $1 AND id BETWEEN $2 AND $3")
-                .bind(run.get())
-                .bind(*first)
-                .bind(*last)
-                .execute(&mut *conn)
-                .await?;
+            sql::page_links::delete_between(conn, project, run, *first, *last).await?;
+            sql::page_records::delete_between(conn, project, run, *first, *last).await?;
+            sqlx::query(
+                "DELETE FROM pages WHERE project_id = $4 AND run_id = $1 AND id BETWEEN $2 AND $3",
+            )
+            .bind(run.get())
+            .bind(*first)
+            .bind(*last)
+            .bind(project.get())
+            .execute(&mut *conn)
+            .await?;
         }
         Ok(pages)
     }
 
-    /// Deletes scan pages fetched before `before`, at most `limit`; returns the rows of their
-    /// bodies.
+    /// Deletes scan pages of all projects fetched before `before`, at most `limit`; returns the
+    /// project of each, with the row of its body.
     pub(crate) async fn delete_scans_before(
         conn: &mut Conn,
         before: i64,
         limit: i64,
-    ) -> Result<Vec<Option<i64>>, StoreError> {
-        Ok(sqlx::query_scalar(
-            "DELETE FROM pages WHERE id IN (
-                 SELECT id FROM pages
-                 WHERE fetched_at < $1 AND run_id IS NULL ORDER BY fetched_at LIMIT $2)
-             RETURNING blob_id",
+    ) -> Result<Vec<(ProjectId, Option<BlobId>)>, StoreError> {
+        let old: Vec<(i64, i64)> = sqlx::query_as(
+            "SELECT project_id, id FROM pages
+             WHERE fetched_at < $1 AND run_id IS NULL ORDER BY fetched_at LIMIT $2",
         )
         .bind(before)
         .bind(limit)
         .fetch_all(&mut *conn)
-        .await?)
+        .await?;
+        let mut removed = Vec::with_capacity(old.len());
+        // In one order on all nodes.
+        for (project, ids) in by_project(old) {
+            for piece in pieces(&ids) {
+                let mut delete = sqlx::QueryBuilder::new("DELETE FROM pages WHERE project_id = ");
+                delete.push_bind(project).push(" AND id IN (");
+                let mut list = delete.separated(", ");
+                for id in piece {
+                    list.push_bind(*id);
+                }
+                delete.push(") RETURNING blob_id");
+                let blobs: Vec<Option<i64>> =
+                    delete.build_query_scalar().fetch_all(&mut *conn).await?;
+                let page = |blob: Option<i64>| (ProjectId(project), blob.map(BlobId));
+                removed.extend(blobs.into_iter().map(page));
+            }
+        }
+        Ok(removed)
     }
 
     /// Deletes the project's oldest scan pages, at most `limit`; returns the rows of their bodies.
@@ -213,7 +235,7 @@ per_database! {
         limit: i64,
     ) -> Result<Vec<Option<i64>>, StoreError> {
         Ok(sqlx::query_scalar(
-            "DELETE FROM pages WHERE id IN (
+            "DELETE FROM pages WHERE project_id = $1 AND id IN (
                  SELECT id FROM pages WHERE project_id = $1 AND run_id IS NULL
                  ORDER BY fetched_at, id LIMIT $2)
              RETURNING blob_id",
@@ -228,25 +250,30 @@ per_database! {
     /// `skips` those are left out that another transaction locks.
     pub(crate) async fn hold(
         conn: &mut Conn,
-        pages: &[PageId],
+        pages: impl IntoIterator<Item = (ProjectId, PageId)>,
         skips: bool,
     ) -> Result<HashSet<PageId>, StoreError> {
         let mut there = HashSet::new();
-        for piece in pieces(pages) {
-            let mut select = sqlx::QueryBuilder::new("SELECT id FROM pages WHERE id IN (");
-            let mut list = select.separated(", ");
-            for page in piece {
-                list.push_bind(page.get());
-            }
-            select.push(") ORDER BY id");
-            if IS_SHARED {
-                select.push(" FOR KEY SHARE");
-                if skips {
-                    select.push(" SKIP LOCKED");
+        let pages = pages.into_iter().map(|(project, page)| (project.get(), page.get()));
+        for (project, ids) in by_project(pages) {
+            for piece in pieces(&ids) {
+                let mut select =
+                    sqlx::QueryBuilder::new("SELECT id FROM pages WHERE project_id = ");
+                select.push_bind(project).push(" AND id IN (");
+                let mut list = select.separated(", ");
+                for page in piece {
+                    list.push_bind(*page);
                 }
+                select.push(") ORDER BY id");
+                if IS_SHARED {
+                    select.push(" FOR KEY SHARE");
+                    if skips {
+                        select.push(" SKIP LOCKED");
+                    }
+                }
+                let found: Vec<i64> = select.build_query_scalar().fetch_all(&mut *conn).await?;
+                there.extend(found.into_iter().map(PageId));
             }
-            let found: Vec<i64> = select.build_query_scalar().fetch_all(&mut *conn).await?;
-            there.extend(found.into_iter().map(PageId));
         }
         Ok(there)
     }
@@ -276,7 +303,8 @@ impl Store {
                  WHERE p.id > $1 AND p.id <= $2 AND p.status = 200
                    AND p.kind IN ($3, $4)
                    AND p.blob_id IS NOT NULL
-                   AND NOT EXISTS (SELECT 1 FROM search_docs d WHERE d.page_id = p.id)
+                   AND NOT EXISTS (SELECT 1 FROM search_docs d
+                                   WHERE d.page_id = p.id AND d.project_id = p.project_id)
                  ORDER BY p.id",
             )
             .bind(after)

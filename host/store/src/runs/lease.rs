@@ -234,7 +234,7 @@ impl Store {
             if done.rows_affected() == 0 {
                 return Ok(false);
             }
-            sql::run_parts::end(tx, lease.run).await?;
+            sql::run_parts::end(tx, lease.project, lease.run).await?;
             sql::page_feeds::run_ended(tx, lease.run, now).await?;
             if let Some(webhook) = webhook {
                 let owner = Owner {

@@ -1,7 +1,7 @@
 //! Deletion of runs: requests no longer find them at once, their rows are deleted in pieces.
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::ids::{ProjectId, RunId};
+use orbweaver_core::ids::{BlobId, ProjectId, RunId};
 
 use crate::db::{Db, read, transact};
 use crate::error::StoreError;
@@ -46,7 +46,7 @@ impl Store {
             if done.rows_affected() == 0 {
                 return Ok(false);
             }
-            sql::run_parts::close_all(tx, run).await?;
+            sql::run_parts::close_all(tx, project, run).await?;
             sqlx::query(
                 "INSERT INTO run_deletions (run_id, project_id, requested_at) VALUES ($1, $2, $3)",
             )
@@ -76,24 +76,25 @@ impl Store {
             return Ok(nothing);
         }
         let skip = self.skip_locked();
-        let pick = format!("SELECT run_id FROM run_deletions ORDER BY run_id LIMIT 1{skip}");
+        let pick =
+            format!("SELECT project_id, run_id FROM run_deletions ORDER BY run_id LIMIT 1{skip}");
         transact!(self.db, tx => {
-            let run: Option<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(pick.as_str()))
+            let picked: Option<(i64, i64)> = sqlx::query_as(sqlx::AssertSqlSafe(pick.as_str()))
                 .fetch_optional(&mut *tx)
                 .await?;
-            let Some(run) = run else {
+            let Some((project, run)) = picked else {
                 return Ok(nothing);
             };
-            let run = RunId(run);
-            let pages = sql::pages::delete_of_run(tx, run, PAGES).await?;
+            let (project, run) = (ProjectId(project), RunId(run));
+            let pages = sql::pages::delete_of_run(tx, project, run, PAGES).await?;
             if !pages.is_empty() {
-                let blobs = pages.iter().filter_map(|(_, blob)| *blob);
+                let blobs = pages.iter().filter_map(|(_, blob)| Some((BlobId((*blob)?), project)));
                 let bytes = sql::bodies::release(tx, blobs).await?;
                 return Ok(DeletionStep { rows: pages.len() as u64, bytes, finished: false });
             }
-            let urls = sql::frontier::delete_of_run(tx, run, URLS).await?
-                + sql::run_errors::delete_of_run(tx, run, URLS).await?
-                + sql::run_parts::delete_reports(tx, run).await?
+            let urls = sql::frontier::delete_of_run(tx, project, run, URLS).await?
+                + sql::run_errors::delete_of_run(tx, project, run, URLS).await?
+                + sql::run_parts::delete_reports(tx, project, run).await?
                 + sql::run_notes::delete_of_run(tx, run, URLS).await?;
             if urls == 0 {
                 sqlx::query("DELETE FROM run_deletions WHERE run_id = $1")
@@ -112,11 +113,12 @@ impl Store {
         project: ProjectId,
     ) -> Result<DeletionStep, StoreError> {
         transact!(self.db, tx => {
-            let blobs = sql::pages::delete_oldest_scans(tx, project, PAGES).await?;
+            let pages = sql::pages::delete_oldest_scans(tx, project, PAGES).await?;
+            let blobs = pages.iter().filter_map(|blob| Some((BlobId((*blob)?), project)));
             Ok(DeletionStep {
-                rows: blobs.len() as u64,
-                finished: blobs.is_empty(),
-                bytes: sql::bodies::release(tx, blobs.into_iter().flatten()).await?,
+                rows: pages.len() as u64,
+                finished: pages.is_empty(),
+                bytes: sql::bodies::release(tx, blobs).await?,
             })
         })
     }

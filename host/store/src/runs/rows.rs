@@ -358,27 +358,32 @@ per_database! {
     /// whose seed did not fail temporarily.
     pub(crate) async fn insert_fired(
         conn: &mut Conn,
+        project: ProjectId,
         monitor: MonitorId,
         now: DateTime<Utc>,
     ) -> Result<RunId, StoreError> {
-        let run: i64 = sqlx::query_scalar(concat!(
-            "INSERT INTO runs (project_id, monitor_id, previous_run_id, url, url_key, status,
-                 spec, seed_is_page, proxy_url, enqueued_at, webhook_status)
-             SELECT m.project_id, m.id,
-                 (SELECT r.id FROM runs r
-                  WHERE r.monitor_id = m.id AND r.status = 'done' AND r.page_count > 0
-                    AND EXISTS (SELECT 1 FROM pages p
-                        WHERE p.run_id = r.id AND p.depth = 0 AND NOT ",
+        let baseline: Option<i64> = sqlx::query_scalar(concat!(
+            "SELECT r.id FROM runs r JOIN pages p ON p.run_id = r.id
+             WHERE r.monitor_id = $1 AND r.status = 'done' AND r.page_count > 0
+               AND p.project_id = $2 AND p.depth = 0 AND NOT ",
             unreliable!("p.status"),
-            ")
-                  ORDER BY r.id DESC LIMIT 1),
-                 m.url, m.url_key, 'queued', m.spec, m.seed_is_page, m.proxy_url, $2,
-                 CASE WHEN m.has_webhook = 1 THEN 'pending' END
-             FROM monitors m WHERE m.id = $1
-             RETURNING id"
+            " ORDER BY r.id DESC LIMIT 1"
         ))
         .bind(monitor.get())
+        .bind(project.get())
+        .fetch_optional(&mut *conn)
+        .await?;
+        let run: i64 = sqlx::query_scalar(
+            "INSERT INTO runs (project_id, monitor_id, previous_run_id, url, url_key, status,
+                 spec, seed_is_page, proxy_url, enqueued_at, webhook_status)
+             SELECT project_id, id, $3, url, url_key, 'queued', spec, seed_is_page, proxy_url, $2,
+                 CASE WHEN has_webhook = 1 THEN 'pending' END
+             FROM monitors WHERE id = $1
+             RETURNING id",
+        )
+        .bind(monitor.get())
         .bind(to_ms(now))
+        .bind(baseline)
         .fetch_one(&mut *conn)
         .await?;
         sql::notices::tell(conn, Topic::Work).await?;

@@ -295,11 +295,13 @@ impl Store {
                 "SELECT id, fetched_at, CAST(octet_length(url) + octet_length(final_url)
                      + COALESCE(octet_length(title), 0)
                      + COALESCE(octet_length(content_type), 0) + 200 AS BIGINT) AS bytes
-                 FROM pages WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+                 FROM pages WHERE project_id = $4 AND run_id = $1 AND id > $2
+                 ORDER BY id LIMIT $3",
             )
             .bind(run.get())
             .bind(feed.told_to)
             .bind(i64::from(MAX_PAGES))
+            .bind(feed.project_id)
             .fetch_all(&mut *tx)
             .await?;
             let is_over = matches!(feed.status.as_str(), "done" | "failed");

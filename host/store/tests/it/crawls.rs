@@ -289,7 +289,13 @@ async fn an_expired_lease_moves_and_its_old_holder_cannot_write(options: Options
     );
     let run = second.run(project, run.id).await.unwrap().unwrap();
     assert_eq!((run.page_count, run.status), (0, RunState::Running));
-    assert_eq!(second.frontier_known(run.id, -1, 10).await.unwrap(), []);
+    assert_eq!(
+        second
+            .frontier_known(project, run.id, -1, 10)
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 async fn a_released_run_is_taken_at_once(options: Options) {
@@ -365,11 +371,17 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
     let days = store.usage_days(project, now().date_naive()).await.unwrap();
     assert_eq!(days.first().map(|day| day.pages), Some(101));
 
-    let known = store.frontier_known(run.id, -1, 1_000).await.unwrap();
+    let known = store
+        .frontier_known(project, run.id, -1, 1_000)
+        .await
+        .unwrap();
     assert_eq!(known.len(), 106);
     assert_eq!(known[7].redirect_to, Some(u64::MAX));
     assert!(known[..100].iter().all(|row| row.done && !row.queued));
-    let waiting = store.frontier_queued(run.id, -1, 1_000).await.unwrap();
+    let waiting = store
+        .frontier_queued(project, run.id, -1, 1_000)
+        .await
+        .unwrap();
     let seqs: Vec<i64> = waiting.iter().map(|row| row.seq).collect();
     assert_eq!(seqs, [100, 103, 104, 105]);
     assert_eq!(waiting[0].attempts, 2);

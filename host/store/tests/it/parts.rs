@@ -82,7 +82,10 @@ async fn waiting(store: &Store, part: PartLease, after: i64) -> Vec<i64> {
 }
 
 async fn queued(store: &Store, run: &LeasedRun) -> Vec<i64> {
-    let rows = store.frontier_queued(run.lease.run, -1, 100).await.unwrap();
+    let rows = store
+        .frontier_queued(run.lease.project, run.lease.run, -1, 100)
+        .await
+        .unwrap();
     rows.iter().map(|row| row.seq).collect()
 }
 
@@ -132,8 +135,11 @@ async fn reports_are_read_once_and_count_their_pages() {
         store.commit_crawl(&[work]).await.unwrap(),
         [Committed::Written]
     );
-    let id = run.lease.run;
-    let reports = store.run_reports(id, Some(0), 0, 10).await.unwrap();
+    let (project, id) = (run.lease.project, run.lease.run);
+    let reports = store
+        .run_reports(project, id, Some(0), 0, 10)
+        .await
+        .unwrap();
     let told: Vec<(i64, bool)> = reports.iter().map(|it| (it.seq, it.stored)).collect();
     assert_eq!(told, [(0, true), (1, true), (2, false)]);
     let found = store.run(run.lease.project, id).await.unwrap().unwrap();
@@ -156,26 +162,36 @@ async fn reports_are_read_once_and_count_their_pages() {
     store.commit_crawl(&[read]).await.unwrap();
     let found = store.run(run.lease.project, id).await.unwrap().unwrap();
     assert_eq!(found.page_count, 2);
-    assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap(), []);
+    assert_eq!(
+        store.run_reports(project, id, None, 0, 10).await.unwrap(),
+        []
+    );
     assert_eq!(waiting(&store, part, 0).await, [3, 4]);
 }
 
 #[tokio::test]
 async fn a_closed_part_gives_back_what_it_has_not_reported() {
     let (store, run) = begun().await;
-    let id = run.lease.run;
+    let (project, id) = (run.lease.project, run.lease.run);
     let part = take(&store, "b", 0).await.unwrap();
     assert!(
-        !store.close_part(id, 0, now()).await.unwrap(),
+        !store.close_part(project, id, 0, now()).await.unwrap(),
         "it is leased"
     );
     let work = reported(&run, part, &[1]);
     store.commit_crawl(&[work]).await.unwrap();
     store.release_part(part).await.unwrap();
-    assert!(store.close_part(id, 0, now()).await.unwrap());
+    assert!(store.close_part(project, id, 0, now()).await.unwrap());
     assert_eq!(store.parts(id).await.unwrap(), []);
     // That of URL 1 is still to be read.
-    assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(
+        store
+            .run_reports(project, id, None, 0, 10)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(queued(&store, &run).await, (0..10).collect::<Vec<_>>());
     let late = reported(&run, part, &[2]);
     assert_eq!(
@@ -203,7 +219,10 @@ async fn parts_end_with_their_run_and_its_last_pages_count() {
     let (project, id) = (run.lease.project, run.lease.run);
     let found = store.run(project, id).await.unwrap().unwrap();
     assert_eq!(found.page_count, 2);
-    assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap(), []);
+    assert_eq!(
+        store.run_reports(project, id, None, 0, 10).await.unwrap(),
+        []
+    );
     let late = reported(&run, part, &[2]);
     assert_eq!(
         store.commit_crawl(&[late]).await.unwrap(),
@@ -227,7 +246,10 @@ async fn a_deleted_runs_parts_are_gone_at_once_and_its_reports_later() {
         [Committed::Fenced]
     );
     while !store.remove_deleted().await.unwrap().finished {}
-    assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap(), []);
+    assert_eq!(
+        store.run_reports(project, id, None, 0, 10).await.unwrap(),
+        []
+    );
 }
 
 #[tokio::test]

@@ -1,5 +1,8 @@
 //! Runs tests once per database.
 
+use std::path::Path;
+use std::sync::OnceLock;
+
 use orbweaver_postgres::Postgres;
 use orbweaver_store::Options;
 use tempfile::TempDir;
@@ -10,9 +13,18 @@ pub fn sqlite() -> (Options, TempDir) {
     (Options::sqlite(&folder.path().join("test.db")), folder)
 }
 
+/// Names the folder of a PostgreSQL server for the tests of a process, if they are not to start one.
+pub const SERVER: &str = "ORBWEAVER_TEST_POSTGRES";
+
 /// Options of a fresh, empty PostgreSQL database.
 pub fn postgres() -> Options {
-    Options::url(Postgres::shared().database().unwrap())
+    static GIVEN: OnceLock<Option<Postgres>> = OnceLock::new();
+    let given = GIVEN.get_or_init(|| {
+        let folder = std::env::var_os(SERVER)?;
+        Some(Postgres::attach(Path::new(&folder)).unwrap())
+    });
+    let server = given.as_ref().unwrap_or_else(|| Postgres::shared());
+    Options::url(server.database().unwrap())
 }
 
 /// Turns each function into one test per database. It takes the options of an empty database.

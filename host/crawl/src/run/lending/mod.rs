@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use orbweaver_store::crawl::FrontierChange;
+use orbweaver_store::crawl::{FrontierChange, Lease};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -335,7 +335,7 @@ impl Crawler {
 
     /// Sees who leases the parts; takes back what was lent to one that nobody does.
     async fn look_at_parts(&mut self, now: Instant) -> anyhow::Result<()> {
-        let run = self.shared.lease.run;
+        let Lease { project, run, .. } = self.shared.lease;
         let clock = self.shared.crawls.clock.now();
         let states = self.shared.crawls.store.parts(run).await?;
         let (mut free, mut gone) = (Vec::new(), Vec::new());
@@ -358,7 +358,7 @@ impl Crawler {
                 .shared
                 .crawls
                 .store
-                .close_part(run, number, clock)
+                .close_part(project, run, number, clock)
                 .await?
             {
                 gone.push(number);
@@ -404,7 +404,7 @@ impl Crawler {
         self.shared
             .crawls
             .store
-            .close_parts(self.shared.lease.run)
+            .close_parts(self.shared.lease.project, self.shared.lease.run)
             .await?;
         self.read_reports().await
     }

@@ -1,7 +1,7 @@
 //! Leases of parts: opened and closed by the run's worker, held by those of other nodes.
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::ids::RunId;
+use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::super::rows::{RunRow, columns};
 use super::super::{Lease, Run};
@@ -89,6 +89,7 @@ impl Store {
     #[crate::boxed]
     pub async fn close_part(
         &self,
+        project: ProjectId,
         run: RunId,
         part: i64,
         now: DateTime<Utc>,
@@ -105,18 +106,18 @@ impl Store {
             if done.rows_affected() == 0 {
                 return Ok(false);
             }
-            sql::frontier::take_back(tx, run, Some(part)).await?;
+            sql::frontier::take_back(tx, project, run, Some(part)).await?;
             Ok(true)
         })
     }
 
     /// Closes all parts of a run: their workers can write no more. Their reports stay.
     #[crate::boxed]
-    pub async fn close_parts(&self, run: RunId) -> Result<(), StoreError> {
+    pub async fn close_parts(&self, project: ProjectId, run: RunId) -> Result<(), StoreError> {
         if !self.is_shared() {
             return Ok(());
         }
-        transact!(self.db, tx => sql::run_parts::close_all(tx, run).await)
+        transact!(self.db, tx => sql::run_parts::close_all(tx, project, run).await)
     }
 
     /// Leases a part that nobody leases, of a run that is not one of `except`: that of the run with
@@ -283,7 +284,7 @@ impl Store {
             .execute(&mut *tx)
             .await?;
             if done.rows_affected() == 1 {
-                sql::frontier::take_back(tx, lease.run, Some(lease.part)).await?;
+                sql::frontier::take_back(tx, lease.project, lease.run, Some(lease.part)).await?;
                 sql::notices::tell(tx, Topic::Parts).await?;
             }
             Ok(())

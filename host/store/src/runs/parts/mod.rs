@@ -140,7 +140,7 @@ per_database! {
                     .push_bind(i64::from(is_stored(new.seq)))
                     .push_bind(new.report.as_str());
             });
-            insert.push(" ON CONFLICT (run_id, seq) DO NOTHING");
+            insert.push(" ON CONFLICT (project_id, run_id, seq) DO NOTHING");
             insert.build().execute(&mut *conn).await?;
         }
         if !reports.is_empty() {
@@ -152,12 +152,18 @@ per_database! {
     /// Deletes reports that the run's worker has read.
     pub(crate) async fn forget_reports(
         conn: &mut Conn,
+        project: ProjectId,
         run: RunId,
         seqs: &[i64],
     ) -> Result<(), StoreError> {
         for piece in pieces(seqs) {
-            let mut delete = sqlx::QueryBuilder::new("DELETE FROM run_reports WHERE run_id = ");
-            delete.push_bind(run.get()).push(" AND seq IN (");
+            let mut delete =
+                sqlx::QueryBuilder::new("DELETE FROM run_reports WHERE project_id = ");
+            delete
+                .push_bind(project.get())
+                .push(" AND run_id = ")
+                .push_bind(run.get())
+                .push(" AND seq IN (");
             let mut list = delete.separated(", ");
             for seq in piece {
                 list.push_bind(*seq);
@@ -170,13 +176,17 @@ per_database! {
 
     /// Ends all leases of a run's parts and removes the parts. What was lent waits again. The
     /// reports stay.
-    pub(crate) async fn close_all(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
+    pub(crate) async fn close_all(
+        conn: &mut Conn,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<(), StoreError> {
         let done = sqlx::query("DELETE FROM run_parts WHERE run_id = $1")
             .bind(run.get())
             .execute(&mut *conn)
             .await?;
         // Also what was written as lent after its part had been closed.
-        sql::frontier::take_back(conn, run, None).await?;
+        sql::frontier::take_back(conn, project, run, None).await?;
         if done.rows_affected() > 0 {
             sql::notices::tell(conn, Topic::Parts).await?;
         }
@@ -184,23 +194,33 @@ per_database! {
     }
 
     /// Deletes the reports of an ended run; pages of those that nobody has read are counted.
-    pub(crate) async fn end(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
-        close_all(&mut *conn, run).await?;
+    pub(crate) async fn end(
+        conn: &mut Conn,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<(), StoreError> {
+        close_all(&mut *conn, project, run).await?;
         let pages: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM run_reports WHERE run_id = $1 AND stored = 1",
+            "SELECT count(*) FROM run_reports WHERE project_id = $2 AND run_id = $1 AND stored = 1",
         )
         .bind(run.get())
+        .bind(project.get())
         .fetch_one(&mut *conn)
         .await?;
         sql::runs::count_pages(conn, run, pages.unsigned_abs()).await?;
-        delete_reports(conn, run).await?;
+        delete_reports(conn, project, run).await?;
         Ok(())
     }
 
     /// Deletes all reports of a run: how many.
-    pub(crate) async fn delete_reports(conn: &mut Conn, run: RunId) -> Result<u64, StoreError> {
-        let done = sqlx::query("DELETE FROM run_reports WHERE run_id = $1")
+    pub(crate) async fn delete_reports(
+        conn: &mut Conn,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<u64, StoreError> {
+        let done = sqlx::query("DELETE FROM run_reports WHERE project_id = $2 AND run_id = $1")
             .bind(run.get())
+            .bind(project.get())
             .execute(&mut *conn)
             .await?;
         Ok(done.rows_affected())

@@ -1,6 +1,6 @@
 //! What parts have reported.
 
-use orbweaver_core::ids::RunId;
+use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::StoredReport;
 use crate::db::read;
@@ -21,6 +21,7 @@ impl Store {
     #[crate::boxed]
     pub async fn run_reports(
         &self,
+        project: ProjectId,
         run: RunId,
         part: Option<i64>,
         after: i64,
@@ -29,12 +30,14 @@ impl Store {
         let rows: Vec<ReportRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT id, seq, stored, report FROM run_reports
-                 WHERE run_id = $1 AND (part = $2 OR $2 < 0) AND id > $3 ORDER BY id LIMIT $4",
+                 WHERE project_id = $5 AND run_id = $1 AND (part = $2 OR $2 < 0) AND id > $3
+                 ORDER BY id LIMIT $4",
             )
             .bind(run.get())
             .bind(part.unwrap_or(-1))
             .bind(after)
             .bind(i64::from(limit))
+            .bind(project.get())
             .fetch_all(pool)
             .await?
         });

@@ -1,0 +1,283 @@
+//! All that a run stores besides its pages, and each way to read it: of one run alone, and gone with it.
+
+use std::collections::HashSet;
+
+use chrono::TimeDelta;
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_store::crawl::{
+    CrawledPage, Ending, FailedUrl, FailurePlace, FrontierChange, NewFrontier, NewNote, NewRecord,
+    NoteKind, PageRange, RunBatch, pack_links, pack_targets,
+};
+use orbweaver_store::{CacheQuery, CloudMode, Options, Store};
+
+use crate::crawls::{batch, create, lease, new_run, now, open, page};
+use crate::support::on_both_databases;
+
+on_both_databases! {
+    every_row_of_a_run_is_read_by_its_project_and_deleted_with_it
+    scans_are_deleted_from_the_oldest_on
+}
+
+const ALL: PageRange = PageRange {
+    status: None,
+    after: PageId(0),
+    offset: 0,
+    limit: 100,
+};
+
+/// A run of two pages, of which the second links to the first, with a record, a redirect, a failure
+/// and a note.
+async fn stored(store: &Store, project: ProjectId) -> RunId {
+    create(store, &new_run(project, "https://example.org/0")).await;
+    let run = lease(store, "a", now()).await.unwrap();
+    let url = |seq: i64| NewFrontier {
+        seq,
+        url: format!("https://example.org/{seq}"),
+        key_hash: 100 + seq.unsigned_abs(),
+        depth: 1,
+        priority: 0,
+    };
+    let links = [("https://example.org/2", "two", "", false)];
+    let pages = [0_i64, 1].map(|seq| CrawledPage {
+        key_hash: 100 + seq.unsigned_abs(),
+        records: vec![NewRecord {
+            hook: "hook".to_owned(),
+            data: seq.to_string(),
+        }],
+        // 102 redirects to the first page.
+        targets: pack_targets(&[102, 103]),
+        links: pack_links(links.into_iter()),
+        ..page(&run, seq, format!("body {seq}").as_bytes())
+    });
+    let work = RunBatch {
+        pages: pages.into(),
+        discovered: (0..4).map(url).collect(),
+        changes: vec![
+            FrontierChange::Done {
+                seq: 2,
+                redirect_to: Some(100),
+            },
+            FrontierChange::Failed { seq: 3 },
+        ],
+        errors: vec![FailedUrl {
+            seq: 3,
+            url: "https://example.org/3".to_owned(),
+            key_hash: 103,
+            kind: "dns".to_owned(),
+            message: "no such name".to_owned(),
+            attempts: 1,
+            failed_at: now(),
+        }],
+        notes: vec![NewNote {
+            kind: NoteKind::Plugin,
+            plugin: "markdown".to_owned(),
+            url: "https://example.org/1".to_owned(),
+            key_hash: 101,
+            message: "failed".to_owned(),
+            noted_at: now(),
+        }],
+        ..batch(&run)
+    };
+    store.commit_crawl(&[work]).await.unwrap();
+    let ending = Ending {
+        done: true,
+        error_message: None,
+    };
+    assert!(
+        store
+            .end_run(run.lease, &ending, None, now())
+            .await
+            .unwrap()
+    );
+    run.lease.run
+}
+
+async fn every_row_of_a_run_is_read_by_its_project_and_deleted_with_it(options: Options) {
+    let (store, project) = open(&options).await;
+    let run = stored(&store, project).await;
+    let other = ProjectId(project.get() + 1);
+
+    let pages = store.run_pages(project, run, &ALL).await.unwrap();
+    let [first, second] = [pages[0].id, pages[1].id];
+    let status = PageRange {
+        status: Some(200),
+        ..ALL
+    };
+    assert_eq!(store.run_pages(project, run, &status).await.unwrap(), pages);
+    let later = PageRange { offset: 1, ..ALL };
+    assert_eq!(
+        store.run_pages(project, run, &later).await.unwrap(),
+        pages[1..]
+    );
+    let past = PageRange { offset: 2, ..ALL };
+    assert_eq!(store.run_pages(project, run, &past).await.unwrap(), []);
+    let missing = PageRange {
+        status: Some(404),
+        ..ALL
+    };
+    assert_eq!(
+        store.run_summaries(project, run, &missing).await.unwrap(),
+        []
+    );
+    assert_eq!(
+        store.run_summaries(project, run, &ALL).await.unwrap().len(),
+        2
+    );
+    assert_eq!(store.run_pages(other, run, &ALL).await.unwrap(), []);
+    assert!(store.page(project, second).await.unwrap().is_some());
+    assert!(store.page(other, second).await.unwrap().is_none());
+
+    let records = store
+        .run_records(project, run, (PageId(0), 0), 0, 10)
+        .await
+        .unwrap();
+    let data: Vec<&str> = records.iter().map(|record| &*record.data).collect();
+    assert_eq!(data, ["0", "1"]);
+    let of_second = store.page_records(project, second).await.unwrap();
+    assert_eq!(of_second, [("hook".to_owned(), "1".to_owned())]);
+    assert_eq!(store.page_records(other, second).await.unwrap(), []);
+
+    let links = store
+        .run_links(project, run, PageId(0), 10, u64::MAX)
+        .await
+        .unwrap();
+    assert_eq!(links.rows.len(), 2);
+    assert!(
+        store
+            .page_links(project, run, first)
+            .await
+            .unwrap()
+            .is_some()
+    );
+    let inlinks = store.inlinks(project, run).await.unwrap();
+    assert_eq!((inlinks[&first], inlinks[&second]), (1, 0));
+    let orphans = store.orphans(project, run).await.unwrap();
+    assert_eq!(
+        orphans.iter().map(|page| page.id).collect::<Vec<_>>(),
+        [second]
+    );
+    let index = store.run_index(project, run).await.unwrap();
+    assert_eq!(index[&102], first.get(), "by its redirect");
+
+    let failures = store
+        .run_failures(project, run, FailurePlace::START, 0, 10)
+        .await
+        .unwrap();
+    let hashes: Vec<u64> = failures.iter().map(|failure| failure.key_hash()).collect();
+    assert_eq!(hashes, [103, 101]);
+    assert_eq!(
+        store
+            .run_failures(project, run, FailurePlace::START, 1, 10)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        store
+            .run_failures(project, run, FailurePlace::START, 9, 10)
+            .await
+            .unwrap(),
+        []
+    );
+    assert_eq!(
+        store
+            .run_failures(other, run, FailurePlace::START, 0, 10)
+            .await
+            .unwrap(),
+        []
+    );
+    let referrers = store
+        .run_referrers(project, run, &HashSet::from([103]), 1)
+        .await
+        .unwrap();
+    assert_eq!(referrers[&103], [first]);
+    let urls = store
+        .run_page_urls(project, run, &[first, second])
+        .await
+        .unwrap();
+    assert_eq!(urls.len(), 2);
+
+    let key = "https://example.org/1";
+    let previous = store
+        .previous_page(project, run, key)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!previous.links.is_empty());
+    let query = CacheQuery {
+        url_key: key,
+        user_agent: "",
+        cloud_mode: CloudMode::None,
+        since: now() - TimeDelta::hours(1),
+    };
+    assert_eq!(
+        store
+            .cached_page(project, &query)
+            .await
+            .unwrap()
+            .unwrap()
+            .id,
+        second
+    );
+
+    // Another run has rows of its own.
+    let next = stored(&store, project).await;
+    assert_eq!(store.diff(project, run, next).await.unwrap().unchanged, 2);
+    let counts = store
+        .count_diff(project, run, next, false)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((counts.unchanged, counts.added), (2, 0));
+    assert!(
+        store
+            .diff_urls(project, run, next, false)
+            .await
+            .unwrap()
+            .complete
+    );
+    assert!(store.delete_run(project, run, now()).await.unwrap());
+    while !store.remove_deleted().await.unwrap().finished {}
+    assert_eq!(store.run_pages(project, run, &ALL).await.unwrap(), []);
+    assert_eq!(store.page_records(project, second).await.unwrap(), []);
+    assert_eq!(
+        store.frontier_known(project, run, -1, 10).await.unwrap(),
+        []
+    );
+    assert_eq!(store.run_pages(project, next, &ALL).await.unwrap().len(), 2);
+    assert_eq!(
+        store
+            .frontier_known(project, next, -1, 10)
+            .await
+            .unwrap()
+            .len(),
+        4
+    );
+    let records = store
+        .run_records(project, next, (PageId(0), 0), 0, 10)
+        .await
+        .unwrap();
+    assert_eq!(records.len(), 2);
+    let failures = store
+        .run_failures(project, next, FailurePlace::START, 0, 10)
+        .await
+        .unwrap();
+    assert_eq!(failures.len(), 2);
+}
+
+async fn scans_are_deleted_from_the_oldest_on(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_run(project, "https://example.org/")).await;
+    let run = lease(&store, "a", now()).await.unwrap();
+    for seq in 0..3 {
+        let mut scan = page(&run, seq, b"the same body").page;
+        scan.run = None;
+        scan.fetched_at = now() - TimeDelta::hours(seq);
+        store.save_page(scan, None).await.unwrap();
+    }
+    let step = store.remove_oldest_scans(project).await.unwrap();
+    assert_eq!(step.rows, 3);
+    assert!(step.bytes > 0, "the body went with the last of them");
+    assert!(store.remove_oldest_scans(project).await.unwrap().finished);
+}
