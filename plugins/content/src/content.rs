@@ -9,7 +9,7 @@ use crate::kind::{self, Kind, Votes};
 use crate::measure::{Info, Measured};
 use crate::page_type::{PageType, Types};
 use crate::survey::Survey;
-use crate::{choose, clean, decide, html, measure, raw, sections, select, text};
+use crate::{choose, clean, decide, html, measure, raw, sections, select, stated, text};
 
 /// What of a view's nodes is content.
 pub struct Selection {
@@ -20,17 +20,18 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Corrects what the rules found by what the models say, on pages that are no article.
+    /// Corrects what the rules found by what the models say.
     /// Returns what type of page they take it for.
     fn refine(&mut self, view: &View<'_>, votes: &Votes, kind: Kind, url: &str) -> Types {
         if view.len() > MOST_NODES {
             return Types::default();
         }
-        if votes.is_clear_article() {
-            return Types::of_clear_article();
-        }
         let survey = Survey::of(view, &self.info, self.root, votes, kind, url);
-        let types = Types::of(&survey.page);
+        let types = if votes.is_clear_article() {
+            Types::of_clear_article()
+        } else {
+            Types::of(&survey.page)
+        };
         let count = survey.blocks.list.len();
         let chars = view
             .body()
@@ -39,7 +40,7 @@ impl Selection {
             && count <= MOST_BLOCKS
             && survey.depth() <= DEEPEST
             && survey.texts() * REPEATED >= count;
-        if types.share(PageType::Article) >= ARTICLE || !fits {
+        if !fits {
             return types;
         }
         let matrix = survey.matrix(view, &self.info, self.root, &types.bytes());
@@ -47,7 +48,8 @@ impl Selection {
             return types;
         };
         let logits = forest.evaluate(&matrix);
-        let keep = decide::keep(&survey.blocks.list, &logits);
+        let lean = RULES * types.share(PageType::Article);
+        let keep = decide::keep(&survey.blocks.list, &logits, &survey.kept, lean);
         if keep.contains(&true) {
             self.root = select::apply(view, &mut self.info, &survey.blocks, &keep);
         }
@@ -80,8 +82,12 @@ const RUNNING: f32 = 0.7;
 /// Characters that are content enough on any page.
 const ENOUGH: u32 = 250;
 
-/// How sure it must be that a page is an article for the rules to have the last word.
+/// How sure it must be that a page is an article for it to be read as one text.
 const ARTICLE: f32 = 0.7;
+
+/// How far the rules' verdict shifts the odds of a block of an article, a logit: they know
+/// articles best. On other pages it is one feature of the block model.
+const RULES: f32 = 0.8;
 
 /// The largest page that the models are asked about, in nodes: what they read of each takes
 /// memory, and pages for people are smaller.
@@ -89,7 +95,7 @@ const MOST_NODES: u32 = 400_000;
 
 /// Pages of fewer characters are left to the rules: the block model has seen hardly any, and
 /// on so short a page one wrong block is much of it.
-const SHORT: u32 = 2_000;
+const SHORT: u32 = 1_000;
 
 /// The deepest page that the block model is asked about, in levels below the root: pages for
 /// people have some dozens.
@@ -126,8 +132,23 @@ impl Content {
             Some((snapshot, selection)) => snapshot.view().map(|view| refine(&view, selection)),
             None => Ok(refine(view, &mut content.selection)),
         };
-        (content.page_type, content.confidence) = types.unwrap_or_default().best();
+        let types = types.unwrap_or_default();
+        if types.share(PageType::Article) >= ARTICLE {
+            content.believe(view);
+        }
+        (content.page_type, content.confidence) = types.best();
         content
+    }
+
+    /// Corrects a text by what the page states to be its text.
+    fn believe(&mut self, view: &View<'_>) {
+        let Selection { info, root } = &mut self.selection;
+        if self.noscript.is_none()
+            && view.len() <= MOST_NODES
+            && let Some(new) = stated::apply(view, info, *root)
+        {
+            *root = new;
+        }
     }
 
     fn by_rules(view: &View<'_>, votes: Option<Kind>) -> Self {

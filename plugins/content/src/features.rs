@@ -26,7 +26,7 @@ use self::scale::{distance, log, share, tag_class};
 use self::sums::{Sums, prose};
 use crate::blocks::Blocks;
 use crate::context::{Context, INSIDE, Repeats};
-use crate::measure::{DROP, HEADING, HIDE, Info, PICTURE, SKIP, get};
+use crate::measure::{HEADING, HIDE, Info, get};
 use crate::words::MARKS;
 
 /// The features of all blocks, feature by feature: those of one feature stand together, for
@@ -68,34 +68,6 @@ pub struct Source<'a> {
     pub(crate) context: &'a [Context],
     /// How often each signature occurs.
     pub(crate) repeats: &'a Repeats,
-}
-
-/// By block, whether the rules keep it.
-pub fn kept_by_rules(source: &Source<'_>) -> Vec<bool> {
-    let mut kept = vec![false; source.blocks.list.len()];
-    let Some(root) = source.view.node(source.root) else {
-        return kept;
-    };
-    let mut id = source.root;
-    while id < root.end() {
-        let me = get(source.info, id);
-        let Some(node) = source.view.node(id) else {
-            break;
-        };
-        if me.state & (SKIP | DROP | PICTURE) != 0 {
-            id = node.end();
-            continue;
-        }
-        if node.is_text()
-            && let Some(&block) = source.blocks.of.get(me.owner as usize)
-            && block > 0
-            && let Some(slot) = kept.get_mut(block as usize - 1)
-        {
-            *slot = true;
-        }
-        id += 1;
-    }
-    kept
 }
 
 /// Computes the features of every block. `page` is from [`page`], `types` the probabilities

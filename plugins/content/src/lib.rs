@@ -28,6 +28,7 @@ mod raw;
 mod scan;
 mod sections;
 mod select;
+mod stated;
 mod steps;
 pub mod survey;
 mod text;

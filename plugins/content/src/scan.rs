@@ -4,9 +4,19 @@
 const CHUNK: usize = 128;
 
 /// Characters and sentence punctuation of a text. A run of ASCII white space counts as one
-/// character, but not at the beginning.
+/// character, but not at the beginning; a character of Chinese, Japanese and Korean counts as
+/// the letters that other scripts need for as much, so that lengths mean the same everywhere.
 pub fn scan(text: &str) -> (u32, u32) {
-    let bytes = text.as_bytes();
+    let (chars, punct) = narrow(text.as_bytes());
+    if text.is_ascii() {
+        return (chars, punct);
+    }
+    let (letters, marks) = wide(text.as_bytes());
+    (chars + letters, punct + marks)
+}
+
+/// Characters, each as one, and ASCII punctuation.
+fn narrow(bytes: &[u8]) -> (u32, u32) {
     let Some((first, rest)) = bytes.split_first() else {
         return (0, 0);
     };
@@ -34,6 +44,55 @@ fn count(here: &[u8], before: &[u8]) -> (u8, u8) {
     (chars, punct)
 }
 
+/// By how much characters beyond ASCII count more than one, and their punctuation.
+fn wide(bytes: &[u8]) -> (u32, u32) {
+    let tail = |from: usize| bytes.get(from..).unwrap_or_default();
+    let letters = bytes.chunks(CHUNK);
+    let letters = letters.map(|chunk| u32::from(letters_of(chunk))).sum();
+    let pairs = bytes.chunks(CHUNK).zip(tail(1).chunks(CHUNK));
+    let short: u32 = pairs.map(|(a, b)| u32::from(short_marks(a, b))).sum();
+    let threes = bytes.chunks(CHUNK).zip(tail(1).chunks(CHUNK));
+    let threes = threes.zip(tail(2).chunks(CHUNK));
+    let long: u32 = threes
+        .map(|((a, b), c)| u32::from(long_marks(a, b, c)))
+        .sum();
+    (letters, short + long)
+}
+
+/// Chinese characters and kana say as much as three letters, Korean syllables as two.
+#[cfg_attr(target_family = "wasm", target_feature(enable = "simd128"))]
+fn letters_of(bytes: &[u8]) -> u8 {
+    let more = |byte: u8| {
+        2 * u8::from((0xe3..=0xe9).contains(&byte)) + u8::from((0xea..=0xed).contains(&byte))
+    };
+    bytes.iter().map(|&byte| more(byte)).sum()
+}
+
+/// Arabic punctuation, of two bytes.
+#[cfg_attr(target_family = "wasm", target_feature(enable = "simd128"))]
+fn short_marks(first: &[u8], second: &[u8]) -> u8 {
+    let mark = |a: u8, b: u8| {
+        (a == 0xd8) & ((b == 0x8c) | (b == 0x9b) | (b == 0x9f)) | (a == 0xdb) & (b == 0x94)
+    };
+    first
+        .iter()
+        .zip(second)
+        .map(|(&a, &b)| u8::from(mark(a, b)))
+        .sum()
+}
+
+/// Punctuation of East Asia and of the Indic scripts, of three bytes.
+#[cfg_attr(target_family = "wasm", target_feature(enable = "simd128"))]
+fn long_marks(first: &[u8], second: &[u8], third: &[u8]) -> u8 {
+    let mark = |a: u8, b: u8, c: u8| {
+        (a == 0xe3) & (b == 0x80) & ((c == 0x81) | (c == 0x82))
+            | (a == 0xef) & (b == 0xbc) & ((c == 0x81) | (c == 0x8c) | (c == 0x9b) | (c == 0x9f))
+            | (a == 0xe0) & (b == 0xa5) & ((c == 0xa4) | (c == 0xa5))
+    };
+    let all = first.iter().zip(second).zip(third);
+    all.map(|((&a, &b), &c)| u8::from(mark(a, b, c))).sum()
+}
+
 #[inline(always)]
 fn is_space(byte: u8) -> bool {
     (byte == b' ') | (byte == b'\n') | (byte == b'\t') | (byte == b'\r') | (byte == 0x0c)
@@ -55,7 +114,7 @@ fn is_mark(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Byte by byte.
+    /// Character by character.
     fn slowly(text: &str) -> (u32, u32) {
         let (mut chars, mut punct) = (0, 0);
         let mut space = true;
@@ -64,9 +123,13 @@ mod tests {
                 chars += u32::from(!space);
                 space = true;
             } else {
-                chars += 1;
+                chars += match c as u32 {
+                    0x3000..=0x9fff => 3,
+                    0xa000..=0xd7ff => 2,
+                    _ => 1,
+                };
                 space = false;
-                punct += u32::from(matches!(c, ',' | '.' | '!' | '?' | ';'));
+                punct += u32::from(",.!?;،؛؟۔、。！，；？।॥".contains(c));
             }
         }
         (chars, punct)
@@ -83,6 +146,11 @@ mod tests {
             "b, c.",
             "é!",
             "日本；",
+            "、。！，？",
+            "한국어",
+            "كم؟",
+            "۔،؛",
+            "है।॥",
             "\u{a0}",
             "x  y;",
         ];

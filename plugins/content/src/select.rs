@@ -1,21 +1,63 @@
-//! Makes the blocks that a model keeps the content: marks the rest as dropped.
+//! The blocks of a selection, and the selection of chosen blocks: the rest is marked as dropped.
+
+use std::ops::Range;
 
 use orbweaver_sdk::dom::{View, tag};
 
 use crate::blocks::Blocks;
 use crate::measure::{DROP, HIDE, Info, PICTURE, SKIP, get};
 
+/// By block, whether the selection has it.
+pub fn kept(view: &View<'_>, info: &[Info], root: u32, blocks: &Blocks) -> Vec<bool> {
+    let mut kept = vec![false; blocks.list.len()];
+    let end = view.node(root).map_or(0, |root| root.end());
+    let mut id = root;
+    while id < end {
+        let Some(node) = view.node(id) else { break };
+        let me = get(info, id);
+        if me.state & (SKIP | DROP | PICTURE) != 0 {
+            id = node.end();
+            continue;
+        }
+        if node.is_text()
+            && let Some(&block) = blocks.of.get(me.owner as usize)
+            && block > 0
+            && let Some(slot) = kept.get_mut(block as usize - 1)
+        {
+            *slot = true;
+        }
+        id += 1;
+    }
+    kept
+}
+
 /// Marks everything but the kept blocks and what belongs to them. Pictures without text stay
-/// where the blocks before and behind them do. Returns the smallest subtree that holds all
-/// that is kept.
+/// where the blocks before and behind them do, and pictures with a caption, which are no part of
+/// the text, beside one block that does. Returns the smallest subtree that holds all that is kept.
 pub fn apply(view: &View<'_>, info: &mut [Info], blocks: &Blocks, keep: &[bool]) -> u32 {
     let is_kept = |block: usize| keep.get(block).copied().unwrap_or(false);
-    // Texts in the subtree: kept ones, and any.
+    let mut pictures = pictures(view, info, blocks, keep);
+    // Texts and pictures in the subtree that are kept.
     let mut kept = vec![0u32; info.len()];
     for id in (0..info.len()).rev() {
         let Some(node) = view.node(id as u32) else {
             continue;
         };
+        if let Some(picture) = pictures
+            .last()
+            .filter(|picture| picture.contains(&(id as u32)))
+        {
+            if picture.start == id as u32 {
+                pictures.pop();
+                if let Some(slot) = info.get_mut(id) {
+                    slot.state &= !DROP;
+                }
+                if let Some(sum) = node.parent().and_then(|p| kept.get_mut(p.id() as usize)) {
+                    *sum += 1;
+                }
+            }
+            continue;
+        }
         let me = get(info, id as u32);
         if me.state & SKIP != 0 && me.state & HIDE == 0 {
             continue;
@@ -62,4 +104,24 @@ pub fn apply(view: &View<'_>, info: &mut [Info], blocks: &Blocks, keep: &[bool])
         at = child;
     }
     at.id()
+}
+
+/// The pictures with captions that stay as they are, in document order.
+fn pictures(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &[bool]) -> Vec<Range<u32>> {
+    let mut found = Vec::new();
+    let is_kept = |block: usize| keep.get(block) == Some(&true);
+    let mut id = 0;
+    while let Some(node) = view.node(id) {
+        id += 1;
+        if get(info, node.id()).state & (PICTURE | SKIP) != PICTURE {
+            continue;
+        }
+        let inside = blocks.range(node.id(), node.end());
+        let beside = inside.start.checked_sub(1).is_some_and(is_kept) || is_kept(inside.end);
+        if beside && !inside.clone().any(is_kept) {
+            id = node.end();
+            found.push(node.id()..node.end());
+        }
+    }
+    found
 }

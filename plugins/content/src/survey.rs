@@ -7,6 +7,7 @@ use crate::context::{self, Context, Repeats};
 use crate::features::{self, Matrix, PAGE, Said, Source, TYPES};
 use crate::kind::{Kind, Votes};
 use crate::measure::Info;
+use crate::select;
 
 /// The blocks of a page and their surroundings.
 pub struct Survey {
@@ -40,7 +41,7 @@ impl Survey {
             page: [0; PAGE.len()],
         };
         let source = survey.source(view, info, root);
-        let kept = features::kept_by_rules(&source);
+        let kept = select::kept(view, info, root, &source.blocks);
         let said = Said { votes, kind };
         let page = features::page(&source, &kept, &said, url);
         survey.kept = kept;

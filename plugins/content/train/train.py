@@ -26,6 +26,8 @@ TYPES = ["article", "collection", "documentation", "forum", "listing", "product"
 FOLDS = 5
 # More blocks of one page say little more; those left stand for the rest.
 MOST_BLOCKS = 500
+# How far the rules' verdict shifts the odds of a block of an article: see `content.rs`.
+RULES = 0.8
 COMMON = dict(
     bootstrap_type="Bernoulli",
     subsample=0.7,
@@ -49,7 +51,7 @@ def site(url):
 
 
 def read(dump):
-    """The pages of a dump."""
+    """The pages of a dump, and the names of their features."""
     with open(f"{dump}.jsonl", encoding="utf-8") as lines:
         names = json.loads(next(lines))["names"]
         rows = numpy.fromfile(f"{dump}.bin", dtype=numpy.uint8).reshape(-1, len(names))
@@ -65,6 +67,7 @@ def read(dump):
             page["truth_length"] = len(truth)
             page["truth"] = collections.Counter(truth)
             page["site"] = site(page["url"])
+            page["dump"] = pathlib.Path(dump).name
             pages.append(page)
     return pages, names
 
@@ -131,7 +134,8 @@ def train_blocks(pages):
 
 def chosen(page, logits):
     """The blocks that the extractor keeps: see `decide.rs`."""
-    share = 1 / (1 + numpy.exp(-logits))
+    by_rules = numpy.where(page["kept"], 1.0, -1.0)
+    share = 1 / (1 + numpy.exp(-(logits + RULES * page["types"][0] * by_rules)))
     lengths = page["lengths"]
     total, border = (lengths * share).sum(), 0.45
     for _ in range(6):
@@ -145,6 +149,18 @@ def f1(page, found):
     return 2 * common / (size + page["truth_length"]) if size + page["truth_length"] else 1.0
 
 
+def report(dump, pages):
+    """Prints the scores of one set's pages."""
+    for name in ("by_rules", "by_both"):
+        scores = numpy.array([p[name] for p in pages])
+        error = scores.std() / len(scores) ** 0.5
+        types = {t: [p[name] for p in pages if p["type"] == t] for t in TYPES}
+        print(f"{dump}, {len(pages)} pages, {name}: {scores.mean():.4f} +- {error:.4f}",
+              " ".join(f"{t} {numpy.mean(v):.3f}" for t, v in types.items() if v))
+    gain = numpy.array([p["by_both"] - p["by_rules"] for p in pages])
+    print(f"{dump}, both over rules: {gain.mean():+.4f} +- {gain.std() / len(gain) ** 0.5:.4f}")
+
+
 def check(pages):
     """Measures both models on sites that they were not trained on."""
     for fold in range(FOLDS):
@@ -156,18 +172,10 @@ def check(pages):
                                        prediction_type="RawFormulaVal")
                 for block in numpy.nonzero(chosen(page, logits))[0]:
                     found.update(page["blocks"][block])
-            page["by_model"] = f1(page, found)
+            page["by_both"] = f1(page, found)
             page["by_rules"] = f1(page, collections.Counter(words(page["rules"])))
-            article = page["types"][0] >= 0.7
-            page["by_both"] = page["by_rules" if article else "by_model"]
-    for name in ("by_rules", "by_model", "by_both"):
-        scores = numpy.array([p[name] for p in pages])
-        error = scores.std() / len(scores) ** 0.5
-        types = {t: numpy.mean([p[name] for p in pages if p["type"] == t] or [0]) for t in TYPES}
-        print(f"{name}: {scores.mean():.4f} +- {error:.4f}",
-              " ".join(f"{t} {v:.3f}" for t, v in types.items()))
-    gain = numpy.array([p["by_both"] - p["by_rules"] for p in pages])
-    print(f"both over rules: {gain.mean():+.4f} +- {gain.std() / len(gain) ** 0.5:.4f}")
+    for dump in dict.fromkeys(page["dump"] for page in pages):
+        report(dump, [page for page in pages if page["dump"] == dump])
     right = numpy.mean([TYPES[int(numpy.argmax(p["types"]))] == p["type"] for p in pages])
     print(f"types told right: {right:.3f}")
 

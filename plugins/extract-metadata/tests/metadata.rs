@@ -116,11 +116,13 @@ fn authors_and_dates_come_from_metas_json_ld_and_the_text() {
     assert_eq!(
         of(&format!("{ld}{metas}")),
         [
-            some("Dee D."),
+            some("Ada A., Bo B., Cy"),
             some("2020-05-05T10:00Z"),
             some("2024-01-03")
-        ]
+        ],
+        "metas name one of several authors, or the publisher"
     );
+    assert_eq!(of(metas)[0], some("Dee D."));
     let marked = "<a rel=author href=/e>Eve E.</a><time datetime=2021-01-01 itemprop=datePublished>Jan</time><time itemprop=dateModified>2022</time>";
     assert_eq!(
         of(marked),

@@ -11,9 +11,10 @@ use crate::site::Site;
 use crate::text::plain;
 use crate::things::Thing;
 
-/// What the page says, the surest first: metas, JSON-LD's persons, Microdata and
-/// `rel=author`, bylines near the headline. The site itself, or an organisation, counts only
-/// where nobody else is named. `nearby` is called only if needed.
+/// What the page says, the surest first: the persons that JSON-LD states of the text, metas (which
+/// name the publisher, or the first of several authors, more often), JSON-LD's other persons,
+/// Microdata and `rel=author`, bylines near the headline. The site itself, or an organisation,
+/// counts only where nobody else is named. `nearby` is called only if needed.
 pub fn decide<'n>(
     sources: &Sources<'_>,
     things: &[Thing<'_>],
@@ -23,6 +24,7 @@ pub fn decide<'n>(
 ) -> Option<String> {
     let stated = Stated::of(things);
     let named = [
+        stated.of_text,
         metas(sources.head),
         stated.persons,
         marks.author.clone(),
@@ -42,7 +44,7 @@ pub fn decide<'n>(
         .chain(near.flatten())
         .enumerate()
     {
-        if site.is_name(&name) {
+        if site.is_name(&name) || is_organisation(&name) {
             of_site = of_site.or(Some(name));
         } else if at < sure && is_login(&name) {
             // Systems that keep a login only; another place may have the name.
@@ -57,6 +59,31 @@ pub fn decide<'n>(
 /// Whether a name is rather that of an account: one word without a capital.
 fn is_login(name: &str) -> bool {
     name.is_ascii() && !name.contains(' ') && !name.contains(|c: char| c.is_ascii_uppercase())
+}
+
+/// Whether a name is that of a company, by its legal form, or an address of the Web.
+fn is_organisation(name: &str) -> bool {
+    const FORMS: &[&str] = &[
+        "gmbh",
+        "ag",
+        "se",
+        "kg",
+        "inc",
+        "llc",
+        "ltd",
+        "limited",
+        "corp",
+        "corporation",
+        "plc",
+        "e.v",
+        "s.a",
+        "s.r.l",
+        "b.v",
+        "pty",
+    ];
+    let last = name.rsplit(' ').next().unwrap_or(name).to_lowercase();
+    let last = last.trim_end_matches(['.', ')']);
+    name.contains(' ') && FORMS.contains(&last) || name.contains("www.")
 }
 
 /// Authors named in metas. `article:author` is a profile's URL on many sites; that names
@@ -75,6 +102,7 @@ fn metas(head: &Head<'_>) -> Option<String> {
         "og:article:author",
         "twitter:data1",
     ];
+    const LISTS: &[&str] = &["article:author", "citation_author", "dc.creator"];
     /// Authors of one page.
     const MOST: usize = 20;
     // Twitter's free slots hold the author only where the label says so.
@@ -93,8 +121,8 @@ fn metas(head: &Head<'_>) -> Option<String> {
                 found.push(person);
             }
         }
-        // Each author of a paper has a meta; elsewhere the first is the page's.
-        if *name != "citation_author" && *name != "dc.creator" {
+        // These are lists, with a meta for each author; elsewhere the first is the page's.
+        if !LISTS.contains(name) {
             found.truncate(1);
         }
         if !found.is_empty() {
@@ -107,6 +135,9 @@ fn metas(head: &Head<'_>) -> Option<String> {
 /// What JSON-LD states of the content's author.
 #[derive(Default)]
 struct Stated {
+    /// Of an article, a post or the like.
+    of_text: Option<String>,
+    /// Of anything.
     persons: Option<String>,
     organisations: Option<String>,
 }
@@ -116,15 +147,15 @@ impl Stated {
         let mut stated = Self::default();
         // Each look-up of a reference reads all objects' ids.
         let mut references = 16;
-        for author in things
-            .iter()
-            .filter(|thing| !thing.is_answer())
-            .filter_map(|thing| thing.author)
-        {
+        for thing in things.iter().filter(|thing| !thing.is_answer()) {
+            let Some(author) = thing.author else { continue };
             let (persons, organisations) = people(author, things, &mut references);
+            if thing.is_text() {
+                stated.of_text = persons.clone();
+            }
             stated.persons = stated.persons.or(persons);
             stated.organisations = stated.organisations.or(organisations);
-            if stated.persons.is_some() {
+            if stated.of_text.is_some() {
                 break;
             }
         }

@@ -116,18 +116,13 @@ fn stated<'o>(
     ];
     let date = |thing: &Thing<'o>| dates::read(&things::text(value(thing)?)?, manner);
     let own = || things.iter().filter(|thing| !thing.is_answer());
-    let is_text = |thing: &&Thing<'_>| {
-        thing
-            .kinds()
-            .any(|kind| kind.ends_with("Article") || kind.ends_with("Posting") || kind == "Report")
-    };
     own()
-        .filter(is_text)
+        .filter(|thing| thing.is_text())
         .find_map(date)
         .or_else(|| own().filter(|thing| !thing.is(PARTS)).find_map(date))
 }
 
-/// `…/2024/03/14/…` and `…/2024-03-14-…` in the path.
+/// `…/2024/03/14/…`, `…/2024-03-14-…` and `…/14-03-2024-…` in the path.
 fn in_url(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     let path = rest.split(['?', '#']).next()?;
@@ -140,9 +135,15 @@ fn in_url(url: &str) -> Option<String> {
             }
             _ => numbers.clear(),
         }
-        if let [.., (4, year @ 1990..=2099), (1 | 2, month), (1 | 2, day)] = numbers.as_slice()
-            && dates::is_date(*year, *month, *day)
-        {
+        let (year, month, day) = match numbers.as_slice() {
+            [.., (4, year), (1 | 2, month), (1 | 2, day)] => (*year, *month, *day),
+            // Day and month are told apart only where the day is no month.
+            [.., (2, day @ 13..), (2, month), (4, year)] => (*year, *month, *day),
+            [.., (2, month), (2, day @ 13..), (4, year)] => (*year, *month, *day),
+            [.., (2, day), (2, month), (4, year)] if day == month => (*year, *month, *day),
+            _ => continue,
+        };
+        if (1990..=2099).contains(&year) && dates::is_date(year, month, day) {
             return Some(format!("{year:04}-{month:02}-{day:02}"));
         }
     }
@@ -159,6 +160,9 @@ mod tests {
             ("https://e.org/2024/03/14/title", Some("2024-03-14")),
             ("https://e.org/blog/2024-3-4-title", Some("2024-03-04")),
             ("https://e.org/2024/03/title", None),
+            ("https://e.org/29-10-2024", Some("2024-10-29")),
+            ("https://e.org/10-29-2024-title", Some("2024-10-29")),
+            ("https://e.org/03-04-2024", None),
             ("https://e.org/p/2024/99/14", None),
             ("https://e.org/a?d=2024/03/14", None),
             ("https://2024.e.org/03/14", None),

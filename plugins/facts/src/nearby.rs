@@ -14,6 +14,9 @@ use crate::told::{Stamp, Told};
 /// Nodes after and before the headline that are looked at.
 const AFTER: u32 = 200;
 const BEFORE: u32 = 60;
+/// Nodes that are looked at from the beginning of the content, where there is no headline: menus
+/// may come first.
+const AFTER_START: u32 = 1_000;
 /// Candidates that are kept of each kind.
 const MAX_FOUND: usize = 12;
 /// Longest text of one node that may hold a date or a byline, in bytes.
@@ -46,10 +49,11 @@ impl Nearby {
         let view = sources.view;
         let start = h1.unwrap_or(marks.content);
         let manner = Manner::of(sources.language);
+        let after = if h1.is_some() { AFTER } else { AFTER_START };
         nearby.look(
             view,
             start,
-            start.saturating_add(AFTER).min(view.len()),
+            start.saturating_add(after).min(view.len()),
             manner,
         );
         nearby.look(view, start.saturating_sub(BEFORE), start, manner);
@@ -168,6 +172,8 @@ impl Nearby {
             let alone = before.trim().is_empty() && text.len() - found.end <= 20;
             if alone || told != Told::Nothing && before.chars().count() <= 60 {
                 self.stamp(found.date, told, 2);
+            } else if is_line_of_facts(text, before) {
+                self.stamp(found.date, told, 3);
             }
         }
     }
@@ -378,6 +384,25 @@ fn looks_like_person(text: &str) -> bool {
             .iter()
             .all(|word| SMALL.contains(word) || word.chars().next().is_some_and(char::is_uppercase))
 }
+
+/// Whether a text with a date after `before` tells where it comes from, and is no sentence:
+/// "Hamburg, 2 November 2021", "Press release of 2 November 2021 | Berlin".
+fn is_line_of_facts(text: &str, before: &str) -> bool {
+    /// Longest line, in characters, and most words before its date.
+    const MAX_CHARS: usize = 70;
+    const MAX_WORDS: usize = 4;
+    text.chars().count() <= MAX_CHARS
+        && before.split_whitespace().count() <= MAX_WORDS
+        && !text.ends_with(['.', '!', '?', ':', '…'])
+        && !FACTS_OF_USERS.iter().any(|word| {
+            before
+                .get(..word.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(word))
+        })
+}
+
+/// What dates beside the names of users are of.
+const FACTS_OF_USERS: &[&str] = &["join", "member since", "regist", "last visit", "last seen"];
 
 /// Whether a text may hold a date with a year: a quick look before it is read.
 fn has_year(text: &str) -> bool {

@@ -83,6 +83,15 @@ impl<'o> Thing<'o> {
             .map(|kind| kind.rsplit(['/', '#', ':']).next().unwrap_or(kind))
     }
 
+    /// Whether it is a text: an article, a post, a report, a recipe.
+    pub fn is_text(&self) -> bool {
+        self.kinds().any(|kind| {
+            kind.ends_with("Article")
+                || kind.ends_with("Posting")
+                || matches!(kind, "Report" | "Recipe")
+        })
+    }
+
     /// Whether it is what others say about the page's subject, with an author and dates of its
     /// own.
     pub fn is_answer(&self) -> bool {

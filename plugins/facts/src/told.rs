@@ -18,7 +18,8 @@ pub struct Stamp {
     pub date: String,
     /// What it is of.
     pub told: Told,
-    /// 0 for a `time` element, 1 for an element with the class of a date, 2 for a text.
+    /// 0 for a `time` element, 1 for an element with the class of a date, 2 for a text, 3 for a
+    /// text with other facts.
     pub doubt: u8,
 }
 

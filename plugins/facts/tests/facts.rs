@@ -194,6 +194,77 @@ fn an_author_is_a_person_before_it_is_the_site() {
 }
 
 #[test]
+fn json_ld_names_all_authors_of_a_text_and_goes_before_metas() {
+    let json = r#"<script type="application/ld+json">{"@type":"NewsArticle","author":[{"@type":"Person","name":"Ann Lee"},{"@type":"Person","name":"Bo Li"}]}</script>"#;
+    for meta in ["Ann Lee", "Orb Media Group", "Weaver GmbH", "webmaster"] {
+        let html = format!("<meta name=author content='{meta}'>{json}");
+        assert_eq!(
+            facts(&html).author.as_deref(),
+            Some("Ann Lee, Bo Li"),
+            "{meta}"
+        );
+    }
+    // The photographer is no author of the text.
+    let photo = r#"<script type="application/ld+json">{"@type":"ImageObject","author":{"@type":"Person","name":"Cy Day"}}</script>"#;
+    let html = format!("<meta name=author content='Ann Lee'>{photo}");
+    assert_eq!(facts(&html).author.as_deref(), Some("Ann Lee"));
+    let metas = "<meta property=article:author content='Ann Lee'><meta property=article:author content='Bo Li'>";
+    assert_eq!(facts(metas).author.as_deref(), Some("Ann Lee, Bo Li"));
+}
+
+#[test]
+fn a_company_counts_only_where_nobody_is_named() {
+    let byline = "<h1>T</h1><p class=byline>By <a href=/author/ann>Ann Lee</a></p>";
+    for company in [
+        "Weaver Verlag GmbH",
+        "The Weaver, Inc.",
+        "www.weaver.example",
+    ] {
+        let meta = format!("<meta name=author content='{company}'>");
+        assert_eq!(
+            facts(&format!("{meta}{byline}")).author.as_deref(),
+            Some("Ann Lee"),
+            "{company}"
+        );
+    }
+    assert_eq!(
+        facts("<meta name=author content='Weaver Verlag GmbH'>")
+            .author
+            .as_deref(),
+        Some("Weaver Verlag GmbH")
+    );
+}
+
+#[test]
+fn a_line_of_facts_below_the_headline_has_the_date() {
+    for line in [
+        "<p>Hamburg, 14 March 2024</p>",
+        "<p>Weavers' club • 14 March 2024</p>",
+        "<p>Press release of 14 March 2024 | Berlin</p>",
+        "<div>14 March 2024, 10:27 | Law and order</div>",
+        "<p>Ann Lee, March 14, 2024</p>",
+    ] {
+        let html = format!("<h1>T</h1>{line}<p>Spiders came back to the garden.</p>");
+        assert_eq!(
+            facts(&html).published.as_deref(),
+            Some("2024-03-14"),
+            "{line}"
+        );
+    }
+    for line in [
+        "<p>They came back on March 14, 2024, as every spring before.</p>",
+        "<p>Joined: 14 March 2024</p>",
+        "<p>Since then, and that was March 14, 2024 at the latest</p>",
+    ] {
+        assert_eq!(
+            facts(&format!("<h1>T</h1>{line}")).published,
+            None,
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn a_forum_s_first_post_names_the_author() {
     let html = r#"<script type="application/ld+json">{"@type":"QAPage","mainEntity":{"@type":"Question","author":{"@type":"Person","name":"weaver_7"},"dateCreated":"2024-03-14","acceptedAnswer":{"@type":"Answer","author":{"name":"other"}}}}</script>"#;
     let found = facts(html);

@@ -262,6 +262,9 @@ fn named(rest: &[Piece<'_>], manner: Manner<'_>) -> Option<Found> {
     let mut name = None;
     let mut day = None;
     let mut year = None;
+    if let Some(found) = with_time_inside(rest, manner) {
+        return Some(found);
+    }
     for piece in rest.iter().take(SPAN) {
         if piece.gap.contains(['\n', '|', '·', '•']) && piece.start != first.start {
             return None;
@@ -287,6 +290,24 @@ fn named(rest: &[Piece<'_>], manner: Manner<'_>) -> Option<Found> {
         }
     }
     None
+}
+
+/// `Apr 28 19:20:36 CEST 2023`, as C's `ctime` and Java's `Date` write it.
+fn with_time_inside(rest: &[Piece<'_>], manner: Manner<'_>) -> Option<Found> {
+    let [name, day, hour, minute, second, more @ ..] = rest else {
+        return None;
+    };
+    let shaped = minute.gap == ":" && second.gap == ":" && hour.number().is_some();
+    let month = month(name.word()?, manner.language)?;
+    let (day, _) = day.number()?;
+    let year = match more {
+        [zone, year, ..] if zone.word().is_some() => year,
+        [year, ..] => year,
+        [] => return None,
+    };
+    let (value, digits) = year.number()?;
+    let plain = digits == 4 && year.gap.trim().is_empty();
+    (shaped && plain).then(|| date(value, u32::from(month), day, name, year))?
 }
 
 /// Words within a date: articles, "of", endings of numerals, "year" and the like.
@@ -393,6 +414,8 @@ mod tests {
             ("en-GB", "Thursday 14 March 2024"),
             ("en", "14th of March, 2024"),
             ("en", "14-Mar-2024"),
+            ("en", "Thu Mar 14 19:20:36 CET 2024"),
+            ("en", "Thu Mar 14 19:20:36 2024"),
             ("en", "14 Mar '24"),
             ("en", "3/14/2024"),
             ("en-GB", "14/03/2024"),

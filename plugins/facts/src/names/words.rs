@@ -264,6 +264,10 @@ pub const LABELS: &[&str] = &[
     "posted by",
     "written by",
     "by",
+    "name",
+    "date",
+    "datum",
+    "fecha",
 ];
 
 /// What a text begins with that is no author's name: requests, and people who did something
@@ -287,4 +291,5 @@ pub const NOT_AUTHORS: &[&str] = &[
     "sponsored",
     "posts by",
     "advertis",
+    "learn ",
 ];
