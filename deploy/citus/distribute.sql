@@ -1,4 +1,4 @@
--- Turns a new, empty database of Orbweaver into one that Citus distributes by project. docs/citus.md says
+-- Turns a new, empty database of Orbweaver into one that Citus distributes by project. docs/postgresql.md says
 -- when and how to run it, and what has been tested.
 --
 -- Citus' shards take the place of the hash partitions: a partitioned table of one level can be
