@@ -9,7 +9,7 @@ use crate::names::{attr, tag};
 pub(super) struct Name(u32);
 
 impl Name {
-    /// The name of nothing; no tag has it.
+    /// The name of no element.
     pub(super) const NONE: Self = Self(tag::UNKNOWN as u32);
     /// `mglyph`, which is MathML even inside `<mi>`.
     pub(super) const MGLYPH: Self = Self::foreign("mglyph");
@@ -175,10 +175,15 @@ impl Names {
         }
     }
 
-    /// A name in lower case that is none of those.
+    /// A name in lower case that is none of those, if a start tag had it.
+    pub(super) fn seen(&self, name: &str) -> Option<Name> {
+        self.unknown.get(name).copied()
+    }
+
+    /// A start tag's name in lower case that is none of those.
     pub(super) fn unknown(&mut self, name: &str) -> Name {
-        if let Some(known) = self.unknown.get(name) {
-            return *known;
+        if let Some(seen) = self.seen(name) {
+            return seen;
         }
         let number = Name((KNOWN + FOREIGN.len() + self.unknown.len()) as u32);
         self.unknown.insert(name.into(), number);
@@ -231,6 +236,7 @@ mod tests {
         let mut names = Names::default();
         let (a, b) = (names.unknown("x-a"), names.unknown("x-b"));
         assert!(a != b && a == names.unknown("x-a"));
+        assert_eq!((names.seen("x-b"), names.seen("x-c")), (Some(b), None));
         assert!(a.tag() == tag::UNKNOWN);
         assert!(a != Name::MGLYPH && a != Name::MALIGNMARK && a != Name::FOREIGN_OBJECT);
     }

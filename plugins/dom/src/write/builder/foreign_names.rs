@@ -8,7 +8,7 @@ use crate::names::{attr, tag};
 /// The id and, where that is 0, the letters of an element's name.
 pub(super) fn element<'t>(namespace: u32, tag: &'t Tag<'_>) -> (u16, &'t str) {
     let adjusted = match namespace {
-        NS_SVG => find(&SVG_ELEMENTS, &tag.spelled),
+        NS_SVG if !tag.spelled.is_empty() => find(&SVG_ELEMENTS, &tag.spelled),
         _ => None,
     };
     match adjusted {

@@ -15,7 +15,7 @@ impl<'a> Tokenizer<'a> {
             (Some(b'/'), Some(next)) => {
                 self.at = start + 1;
                 if next.is_ascii_alphabetic() {
-                    let (name, _) = self.tag_name();
+                    let name = self.end_tag_name();
                     return self.end_tag(name);
                 }
                 if next == b'>' {

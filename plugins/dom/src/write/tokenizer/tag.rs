@@ -40,7 +40,7 @@ const fn bytes() -> [u8; 256] {
 impl<'a> Tokenizer<'a> {
     /// A start tag, whose name begins here.
     pub(super) fn start_tag(&mut self) -> State {
-        (self.tag.name, self.tag.spelled) = self.tag_name();
+        (self.tag.name, self.tag.spelled) = self.start_tag_name();
         self.tag.attrs.clear();
         let Some(self_closing) = self.attributes(true) else {
             return State::End;
@@ -58,8 +58,16 @@ impl<'a> Tokenizer<'a> {
         State::Data
     }
 
-    /// The name of a tag, and its letters unless the snapshot's table has them.
-    pub(super) fn tag_name(&mut self) -> (Name, Cow<'a, str>) {
+    /// The name of an end tag, [`Name::NONE`] if there was no such start tag.
+    pub(super) fn end_tag_name(&mut self) -> Name {
+        let (key, text) = self.name(ENDS_TAG_NAME);
+        Names::known(key)
+            .or_else(|| self.names.seen(&text))
+            .unwrap_or(Name::NONE)
+    }
+
+    /// The name of a start tag, and its letters unless the snapshot's table has them.
+    fn start_tag_name(&mut self) -> (Name, Cow<'a, str>) {
         let (key, text) = self.name(ENDS_TAG_NAME);
         match Names::known(key) {
             Some(name) if name.tag() != 0 => (name, Cow::Borrowed("")),
