@@ -11,8 +11,6 @@ pub use article::{Article, article};
 pub use meta::Meta;
 pub use orbweaver_content::{Kind, PageType};
 
-orbweaver_sdk::extractor! { roles: { "article" => extract } }
-
 /// The content as `{"text", "html", "title", "byline", "published", "lang", "excerpt"}`,
 /// each null where the page has none, and `page_type`, `{"name", "confidence"}`. No options.
 ///

@@ -9,8 +9,6 @@ use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::collapse;
 use orbweaver_sdk::{Error, Page, jsonld};
 
-orbweaver_sdk::extractor! { roles: { "metadata" => extract } }
-
 /// The page's metadata as one JSON object; its fields are described in `plugin.toml`. A
 /// fact that the page does not state is null (or empty). Only the language is guessed, from
 /// the text, where none is declared; `lang_source` then says `detected`.

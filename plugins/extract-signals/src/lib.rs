@@ -11,8 +11,6 @@ use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::{Collapse, Counter, Piece, pieces, push_line};
 use orbweaver_sdk::{Budget, Error, Page, jsonld, robots};
 
-orbweaver_sdk::extractor! { roles: { "signals" => extract } }
-
 /// The page's signals as one JSON object; its fields are described in `plugin.toml`.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;

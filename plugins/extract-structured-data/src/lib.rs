@@ -11,8 +11,6 @@ use orbweaver_sdk::head::Head;
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::{Budget, Error, Page, jsonld};
 
-orbweaver_sdk::extractor! { roles: { "structured-data" => extract } }
-
 /// Every structured item of the page, by syntax, and how many there are:
 /// `{"counts": {…}, "data": {…}}`, both with the keys `json-ld`, `microdata`, `rdfa`,
 /// `opengraph`, `dublincore` and `microformat`. `plugin.toml` describes the items.
