@@ -18,7 +18,7 @@ pub use orbweaver_content::{Kind, PageType};
 /// holds no more than plain structural elements, with absolute `http` and `https`
 /// addresses.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
-    let article = article(page.view()?, page.final_url(), page.base());
+    let article = article(page)?;
     let Article {
         text,
         html,

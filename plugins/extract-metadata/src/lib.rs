@@ -15,8 +15,8 @@ use orbweaver_sdk::{Error, Page, jsonld};
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;
     let head = Head::of(page)?;
-    let blocks = jsonld::blocks(view);
-    let objects: Vec<_> = blocks
+    let objects: Vec<_> = page
+        .json_ld()?
         .iter()
         .flat_map(jsonld::Block::objects)
         .filter(|object| object.has_type())

@@ -16,8 +16,11 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;
     let head = Head::of(page)?;
     let directives = robots::directives(page)?;
-    let blocks = jsonld::blocks(view);
-    let objects: Vec<_> = blocks.iter().flat_map(jsonld::Block::objects).collect();
+    let objects: Vec<_> = page
+        .json_ld()?
+        .iter()
+        .flat_map(jsonld::Block::objects)
+        .collect();
 
     let mut w = Writer::with_capacity(4096);
     w.begin_object();
