@@ -52,6 +52,20 @@ pub fn host_command() -> Command {
     build
 }
 
+/// The crate that is the code of [`PAGE_ROLES`].
+const PAGE_ROLES_CODE: &str = "page-roles";
+
+/// Extractors that are one component, each with a manifest of its own, so that the host runs them in one
+/// instance.
+const PAGE_ROLES: [&str; 6] = [
+    "extract-article",
+    "extract-links",
+    "extract-markdown",
+    "extract-metadata",
+    "extract-signals",
+    "extract-structured-data",
+];
+
 /// `cargo xtask plugins`.
 pub fn plugins() -> Result<()> {
     setup::wasm_target()?;
@@ -69,14 +83,24 @@ pub fn plugins() -> Result<()> {
         .args(["build", "--release", "--target", WASM_TARGET])
         .arg("--target-dir");
     build.arg(plugin_target_dir());
-    for name in &crates {
+    let is_page_role = |name: &&String| PAGE_ROLES.contains(&name.as_str());
+    let (page_roles, alone): (Vec<_>, Vec<_>) = crates.iter().partition(is_page_role);
+    for name in alone
+        .iter()
+        .map(|name| name.as_str())
+        .chain([PAGE_ROLES_CODE])
+    {
         build.arg("--package").arg(format!("orbweaver-{name}"));
     }
     run(&mut build)?;
-    let built = plugin_target_dir().join(WASM_TARGET).join("release");
-    for name in &crates {
-        let file = built.join(format!("orbweaver_{}.wasm", name.replace('-', "_")));
-        install(&file, &plugin_dir(), &format!("{name}.wasm"))?;
+    for name in alone {
+        install(&component(name)?, &plugin_dir(), &format!("{name}.wasm"))?;
+    }
+    let code = component(PAGE_ROLES_CODE)?;
+    for name in page_roles {
+        let manifest = fs::read(workspace.join(name).join("plugin.toml"))?;
+        let plugin = with_manifest(&code, &manifest);
+        install(&plugin, &plugin_dir(), &format!("{name}.wasm"))?;
     }
     // A plugin whose source was deleted must be removed from the folder.
     for file in fs::read_dir(plugin_dir())?.flatten().map(|e| e.path()) {
@@ -88,6 +112,32 @@ pub fn plugins() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The component that a crate of the plugins was built to.
+fn component(name: &str) -> Result<Vec<u8>> {
+    let built = plugin_target_dir().join(WASM_TARGET).join("release");
+    let file = built.join(format!("orbweaver_{}.wasm", name.replace('-', "_")));
+    fs::read(&file).with_context(|| format!("{} was not built", file.display()))
+}
+
+/// The component with a manifest behind it: a custom section, as `engine/manifest/section` reads it.
+fn with_manifest(component: &[u8], manifest: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"orbweaver:manifest";
+    let mut section = vec![NAME.len() as u8];
+    section.extend_from_slice(NAME);
+    section.extend_from_slice(manifest);
+    let mut out = component.to_vec();
+    // The id of custom sections, then the length as LEB128.
+    out.push(0);
+    let mut length = section.len();
+    while length >= 0x80 {
+        out.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend_from_slice(&section);
+    out
 }
 
 /// `cargo xtask build-fixtures`: hostile plugins, and the examples in three languages.
@@ -118,7 +168,7 @@ pub fn hostile() -> Result<()> {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .replace('_', "-");
-            install(&file, &fixture_dir(), &name)?;
+            install(&fs::read(&file)?, &fixture_dir(), &name)?;
         }
     }
     Ok(())
@@ -135,17 +185,16 @@ pub fn examples() -> Command {
     build
 }
 
-/// Copies by rename, so that a running server never reads a partial file. An unchanged file is
+/// Writes by rename, so that a running server never reads a partial file. An unchanged file is
 /// not replaced, so that it is not loaded again.
-fn install(from: &Path, dir: &Path, name: &str) -> Result<()> {
-    let new = fs::read(from).with_context(|| format!("{} was not built", from.display()))?;
+fn install(new: &[u8], dir: &Path, name: &str) -> Result<()> {
     fs::create_dir_all(dir)?;
     let to = dir.join(name);
     if fs::read(&to).is_ok_and(|old| old == new) {
         return Ok(());
     }
     let partial = dir.join(format!(".{name}.new"));
-    fs::write(&partial, &new)?;
+    fs::write(&partial, new)?;
     fs::rename(&partial, &to)?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `bench extract`: the six roles of one page.
 //!
-//! * `sandboxed`: parse, then each role in a fresh instance of its component, on one thread;
+//! * `sandboxed`: parse, then the roles in a fresh instance of their component, on one thread;
 //! * `native`: parse once, then the same code compiled natively;
 //! * `scraper`: `scraper`'s parse, then the same native code on a tree made beforehand, so
 //!   that the outputs are the same and only the parser differs;

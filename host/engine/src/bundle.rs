@@ -7,7 +7,8 @@
 //!
 //! The trailer has [`TRAILER_BYTES`]: the length of the index (64 bits, little endian), the
 //! SHA-256 of the index, and [`MAGIC`]. Each entry is one zstd frame: a component, or the machine
-//! code of a component. Machine code of plugins has much in common: all but one are packed with
+//! code of a component. Components that differ in their manifests alone have one frame, and their
+//! manifests are in the index. Machine code of plugins has much in common: all but one are packed with
 //! that one's code as their dictionary. If that is damaged, all plugins are compiled; a component
 //! depends on no other entry. wasmtime checks whether code was made by this version with these
 //! settings and suits this processor; other code is ignored, and the component is compiled.
@@ -24,6 +25,7 @@ use zstd::bulk::Decompressor;
 
 use crate::error::BundleError;
 use crate::inspect::Digest;
+use crate::manifest::section;
 
 /// The last bytes of a program with plugins inside.
 pub(crate) const MAGIC: &[u8; 16] = b"orbweaver-bundle";
@@ -55,6 +57,10 @@ pub(crate) struct Entry {
     /// [`Index::dictionary`] names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_dictionary: bool,
+    /// Of a component whose code others have, too: the manifest that [`section::embed`] puts behind the
+    /// unpacked bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<String>,
 }
 
 /// The index.
@@ -141,13 +147,16 @@ impl Bundle {
         }))
     }
 
-    /// File name and size in bytes of every component.
+    /// File name of every component, and its size in bytes, to within some of a section's head.
     pub fn components(&self) -> impl Iterator<Item = (&str, u64)> {
         self.index
             .entries
             .iter()
             .filter_map(|entry| match &entry.content {
-                Content::Component(name) => Some((name.as_str(), entry.size)),
+                Content::Component(name) => {
+                    let manifest = entry.manifest.as_ref().map_or(0, String::len);
+                    Some((name.as_str(), entry.size + manifest as u64))
+                }
                 Content::Code => None,
             })
     }
@@ -160,7 +169,16 @@ impl Bundle {
         let is_it = |entry: &&Entry| matches!(&entry.content, Content::Component(name) if name == file_name);
         let entry = self.index.entries.iter().find(is_it);
         let entry = entry.ok_or(BundleError::Damaged("a component is missing"))?;
-        Ok(self.unpack(entry)?.into())
+        let bytes = self.unpack(entry)?;
+        let Some(manifest) = &entry.manifest else {
+            return Ok(bytes.into());
+        };
+        let component = section::embed(&bytes, manifest)
+            .map_err(|_| BundleError::Damaged("a component cannot be put together"))?;
+        if Digest::compute(&component).to_string() != entry.component {
+            return Err(BundleError::Damaged("the checksum of a component is wrong"));
+        }
+        Ok(component.into())
     }
 
     /// The compiled component, if the bundle has it, undamaged, for this engine and processor.

@@ -1,5 +1,6 @@
 //! Writes plugins into a program ([`bundle`](crate::bundle)).
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,8 +15,10 @@ use crate::bundle::{Bundle, Content, Entry, Index, MAGIC};
 use crate::code_cache::CodeCache;
 use crate::config::EngineConfig;
 use crate::engine::Engine;
-use crate::error::BundleError;
+use crate::error::{BundleError, LoadError};
+use crate::inspect::Digest;
 use crate::load::file_name;
+use crate::manifest::section;
 use crate::plugin::{PluginInfo, Source};
 
 /// Level of compression: a high one, since entries are packed once and unpacked at every start,
@@ -122,12 +125,12 @@ impl Parts {
                 let why = format!("{name} was changed while it was read");
                 return Err(BundleError::Refused(why));
             }
-            out.add(Content::Component(name.clone()), &plugin.digest, &component)?;
+            out.add_component(&name, &plugin.digest, &component)?;
             plugins.push(name);
         }
         let code = self.code.files()?;
         // Loading succeeds if compiled code cannot be kept, for example on a full disk.
-        if code.len() < plugins.len() {
+        if code.len() < out.codes.len() {
             let why = "compiled code could not be written".to_owned();
             return Err(BundleError::Refused(why));
         }
@@ -159,6 +162,8 @@ struct Writer {
     out: File,
     position: u64,
     index: Index,
+    /// The components without their manifests, each with the first entry that has it.
+    codes: HashMap<Digest, usize>,
 }
 
 impl Writer {
@@ -174,7 +179,42 @@ impl Writer {
             out,
             position,
             index: Index::default(),
+            codes: HashMap::new(),
         })
+    }
+
+    /// Adds a component; of one with the code of an earlier one only the manifest.
+    fn add_component(
+        &mut self,
+        name: &str,
+        digest: &str,
+        component: &[u8],
+    ) -> Result<(), BundleError> {
+        let refused = |why: LoadError| BundleError::Refused(format!("{name}: {why}"));
+        let code = section::without(component).map_err(refused)?;
+        let manifest = section::read_text(component).map_err(refused)?;
+        let is_behind = section::embed(&code, &manifest).is_ok_and(|whole| whole == component);
+        let content = Content::Component(name.to_owned());
+        let next = self.index.entries.len();
+        let first = *self.codes.entry(Digest::compute(&code)).or_insert(next);
+        let earlier = self.index.entries.get(first);
+        let entry = match earlier.filter(|first| is_behind && first.manifest.is_some()) {
+            Some(earlier) => Entry {
+                content,
+                component: digest.to_owned(),
+                manifest: Some(manifest),
+                ..earlier.clone()
+            },
+            None => {
+                self.add(content, digest, if is_behind { &code } else { component })?;
+                if let Some(entry) = self.index.entries.get_mut(next).filter(|_| is_behind) {
+                    entry.manifest = Some(manifest);
+                }
+                return Ok(());
+            }
+        };
+        self.index.entries.push(entry);
+        Ok(())
     }
 
     fn add(&mut self, content: Content, component: &str, bytes: &[u8]) -> io::Result<()> {
@@ -220,6 +260,7 @@ impl Writer {
             size: bytes.len() as u64,
             sha256: hex::encode(Sha256::digest(bytes)),
             needs_dictionary: dictionary.is_some(),
+            manifest: None,
         });
         self.position += packed.len() as u64;
         Ok(())

@@ -1,4 +1,4 @@
-//! Runs extractors: one new instance per component and page.
+//! Runs extractors: one new instance per component and page, on each thread that works for the page.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use wasmtime::Store;
 use wasmtime::component::Resource;
 
 use crate::capability::pages::HostPage;
-use crate::error::PluginError;
+use crate::error::{Limit, PluginError};
 use crate::inputs::Inputs;
 use crate::journal::{CallInput, Caller, Reporter};
 use crate::json::Json;
@@ -22,6 +22,7 @@ use crate::plugin::{Code, Plugin};
 use crate::pool::Workers;
 use crate::runtime::{Placement, Runtime};
 use crate::state::State;
+use crate::ticker::RunningGuest;
 use crate::wit::v1::bindings::extractor::{Extractor, ExtractorPre};
 
 /// A request for one role on a page.
@@ -46,8 +47,8 @@ pub(crate) struct RoleGroup {
     pub inputs: Inputs,
 }
 
-/// One page's groups on the worker threads. A worker processes group after group; idle workers
-/// help it. If there are none, a page stays on one thread, which has it in its cache.
+/// One page's groups on the worker threads. A worker processes group after group, those that share an
+/// instance in a row; idle workers help it. If there are none, a page stays on one thread, which has it in its cache.
 pub(crate) struct PageJob {
     runtime: Arc<Runtime>,
     page: Arc<Page>,
@@ -111,16 +112,20 @@ impl PageJob {
         if !self.cancelled.lock().yes {
             self.page.snapshot();
         }
-        loop {
-            let mine = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(group) = self.groups.get(mine) else {
-                return;
-            };
-            if mine + 1 < self.groups.len() && workers.spare() > 0 {
+        let mut session = Session::new(&self.runtime, &self.page);
+        let mut mine = self.claim();
+        while let Some((place, group)) = mine {
+            if place + 1 < self.groups.len() && workers.spare() > 0 {
                 let helper = Arc::clone(&self);
                 workers.spawn(self.lane.project(), move |workers| helper.work(workers));
             }
-            let results = self.run(group);
+            let results = self.run(&mut session, group);
+            // The answers are sent once the last group is counted: no instance lives on then, and its
+            // log is written to the end.
+            mine = self.claim();
+            if mine.is_none() {
+                session.end();
+            }
             let mut progress = self.progress.lock();
             progress.results.extend(results);
             progress.left -= 1;
@@ -134,7 +139,13 @@ impl PageJob {
         }
     }
 
-    fn run(&self, group: &RoleGroup) -> Vec<(usize, RoleResult)> {
+    /// The next group that no thread has taken, with its index.
+    fn claim(&self) -> Option<(usize, &RoleGroup)> {
+        let place = self.next.fetch_add(1, Ordering::Relaxed);
+        Some((place, self.groups.get(place)?))
+    }
+
+    fn run(&self, session: &mut Session<'_>, group: &RoleGroup) -> Vec<(usize, RoleResult)> {
         let begin = || {
             let limits = &group.plugin.limits;
             let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
@@ -145,70 +156,137 @@ impl PageJob {
             cancelled.running.push(Arc::clone(&meter));
             meter
         };
-        run_group(&self.runtime, group, &self.page, begin)
+        session.run(group, begin)
     }
 }
 
-/// Runs the roles of one pooled component on this thread. `begin` creates the meter of each role.
-pub(crate) fn run_group(
-    runtime: &Runtime,
-    group: &RoleGroup,
-    page: &Arc<Page>,
-    begin: impl Fn() -> Arc<Meter>,
-) -> Vec<(usize, RoleResult)> {
-    let RoleGroup {
-        plugin,
-        caller,
-        calls,
-        inputs,
-    } = group;
-    let Code::Extractor(pooled) = &*plugin.code else {
-        let error = PluginError::Engine("not a pooled extractor".to_owned());
-        return calls
-            .iter()
-            .map(|(place, _)| (*place, Err(error.clone())))
-            .collect();
-    };
-    let mut results = Vec::with_capacity(calls.len());
-    let mut instance: Option<Instance> = None;
-    let mut memory = MemoryBudget::new(plugin.limits.memory_bytes());
-    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, caller);
-    let _running = runtime.ticker.guest();
-    for (place, call) in calls {
-        let meter = begin();
-        meter.enter();
-        let previous = instance.take();
-        let guest = || {
-            let mut alive = match previous {
-                Some(mut instance) => {
-                    instance.store.data_mut().set_meter(Arc::clone(&meter));
-                    instance
-                }
-                None => {
-                    memory = MemoryBudget::new(plugin.limits.memory_bytes());
-                    let budgets = (Arc::clone(&meter), Arc::clone(&memory));
-                    let given = (inputs, &reporter);
-                    Instance::new(runtime, plugin, &pooled.pre, page, budgets, given)?
-                }
-            };
-            let result = alive.call(plugin, call);
-            plugin.stats.record_fuel(alive.spend_fuel(runtime));
-            // A trap makes the instance unusable; the next role gets a new one.
-            if !result.as_ref().is_err_and(ends_instance) {
-                instance = Some(alive);
-            }
-            result
-        };
-        let result = match &runtime.interrupter {
-            Some(interrupter) => interrupter.run(&pooled.code, &meter, guest),
-            None => guest(),
-        };
-        meter.leave();
-        let ended = (result.as_ref().err(), || role_input(page, call));
-        plugin.ended((caller, &reporter), &meter, memory.peak(), ended);
-        results.push((*place, result));
+/// One thread's work for a page: groups, one after the other. The instance stays for the next group if
+/// that may share it ([`Plugin::may_share_with`]), so that the document is copied once for all of them.
+pub(crate) struct Session<'s> {
+    runtime: &'s Runtime,
+    page: &'s Arc<Page>,
+    instance: Option<Instance>,
+    /// Of the instance made last.
+    memory: Arc<MemoryBudget>,
+    _running: RunningGuest<'s>,
+}
+
+impl<'s> Session<'s> {
+    /// Nothing is instantiated yet.
+    pub fn new(runtime: &'s Runtime, page: &'s Arc<Page>) -> Self {
+        Self {
+            runtime,
+            page,
+            instance: None,
+            memory: MemoryBudget::new(0),
+            _running: runtime.ticker.guest(),
+        }
     }
-    results
+
+    /// Drops the instance.
+    pub fn end(&mut self) {
+        self.instance = None;
+    }
+
+    /// Runs the roles of one pooled component on this thread. `begin` creates the meter of each role.
+    pub fn run(
+        &mut self,
+        group: &RoleGroup,
+        begin: impl Fn() -> Arc<Meter>,
+    ) -> Vec<(usize, RoleResult)> {
+        let plugin = &group.plugin;
+        let Code::Extractor(pooled) = &*plugin.code else {
+            let error = PluginError::Engine("not a pooled extractor".to_owned());
+            let failed = |(place, _): &(usize, RoleCall)| (*place, Err(error.clone()));
+            return group.calls.iter().map(failed).collect();
+        };
+        let runtime = self.runtime;
+        let journal = runtime.journal.get();
+        let reporter = Reporter::new(journal, &plugin.facts, &group.caller);
+        let served = Served {
+            plugin,
+            pre: &pooled.pre,
+            inputs: &group.inputs,
+            reporter: &reporter,
+        };
+        if let Some(instance) = self.instance.take()
+            && instance.plugin.may_share_with(plugin)
+        {
+            self.instance = Some(instance.for_next(&served));
+        }
+        let mut results = Vec::with_capacity(group.calls.len());
+        for (place, call) in &group.calls {
+            let meter = begin();
+            meter.enter();
+            let mut guest = || self.answer(&served, &meter, call);
+            let result = match &runtime.interrupter {
+                Some(interrupter) => interrupter.run(&pooled.code, &meter, guest),
+                None => guest(),
+            };
+            meter.leave();
+            let ended = (result.as_ref().err(), || role_input(self.page, call));
+            plugin.ended(
+                (&group.caller, &reporter),
+                &meter,
+                self.memory.peak(),
+                ended,
+            );
+            results.push((*place, result));
+        }
+        results
+    }
+
+    /// A role's answer. Where the instance has worked for another plugin before and fails, the role runs
+    /// again in a new one, within the same budgets of time: what the other left behind is not its fault.
+    fn answer(&mut self, served: &Served<'_>, meter: &Arc<Meter>, call: &RoleCall) -> RoleResult {
+        let inherited = self.instance.as_ref().is_some_and(|it| it.is_inherited);
+        match self.attempt(served, meter, call) {
+            Err(error) if inherited && may_be_inherited(&error) => {
+                self.attempt(served, meter, call)
+            }
+            result => result,
+        }
+    }
+
+    fn attempt(&mut self, served: &Served<'_>, meter: &Arc<Meter>, call: &RoleCall) -> RoleResult {
+        let mut alive = match self.instance.take() {
+            Some(mut instance) => {
+                instance.store.data_mut().set_meter(Arc::clone(meter));
+                instance
+            }
+            None => {
+                self.memory = MemoryBudget::new(served.plugin.limits.memory_bytes());
+                let budgets = (Arc::clone(meter), Arc::clone(&self.memory));
+                Instance::new(self.runtime, served, self.page, budgets)?
+            }
+        };
+        let result = alive.call(served.plugin, call);
+        let spent = alive.spend_fuel(self.runtime);
+        served.plugin.stats.record_fuel(spent);
+        // A trap makes the instance unusable; the next role gets a new one.
+        if !result.as_ref().is_err_and(ends_instance) {
+            self.instance = Some(alive);
+        }
+        result
+    }
+}
+
+/// The plugin that an instance works for now, and what its calls are given.
+struct Served<'c> {
+    plugin: &'c Arc<Plugin>,
+    pre: &'c ExtractorPre<State>,
+    inputs: &'c Inputs,
+    reporter: &'c Reporter,
+}
+
+/// Whether an error may come from what earlier calls left in an instance, such as memory that is not
+/// free again.
+fn may_be_inherited(error: &PluginError) -> bool {
+    matches!(
+        error,
+        PluginError::Trap(_)
+            | PluginError::Limit(Limit::Memory(_) | Limit::Table(_) | Limit::Handles(_))
+    )
 }
 
 /// The input of a role's call.
@@ -232,6 +310,10 @@ struct Instance {
     store: Store<State>,
     extractor: Extractor,
     page: u32,
+    /// For which it works.
+    plugin: Arc<Plugin>,
+    /// Whether it has worked for another plugin before.
+    is_inherited: bool,
     /// Fuel recorded so far.
     fuel: u64,
 }
@@ -239,16 +321,15 @@ struct Instance {
 impl Instance {
     fn new(
         runtime: &Runtime,
-        plugin: &Plugin,
-        pre: &ExtractorPre<State>,
+        served: &Served<'_>,
         page: &Arc<Page>,
         (meter, memory): (Arc<Meter>, Arc<MemoryBudget>),
-        (inputs, reporter): (&Inputs, &Reporter),
     ) -> Result<Self, PluginError> {
+        let Served { plugin, pre, .. } = served;
         let limits = &plugin.limits;
         let mut state = State::new(&plugin.label, limits, meter, memory, None);
-        state.inputs = inputs.clone();
-        state.report_to(reporter.clone());
+        state.inputs = served.inputs.clone();
+        state.report_to(served.reporter.clone());
         let mut store = runtime
             .store(Placement::Pool, state, limits)
             .map_err(|error| PluginError::Engine(error.to_string()))?;
@@ -262,10 +343,21 @@ impl Instance {
                 store,
                 extractor,
                 page,
+                plugin: Arc::clone(plugin),
+                is_inherited: false,
                 fuel: 0,
             }),
             Err(error) => Err(failure(plugin, &error, store.data())),
         }
+    }
+
+    /// The same, working for another plugin from now on.
+    fn for_next(mut self, served: &Served<'_>) -> Self {
+        self.is_inherited |= !Arc::ptr_eq(&self.plugin, served.plugin);
+        self.plugin = Arc::clone(served.plugin);
+        let state = self.store.data_mut();
+        state.work_for(&self.plugin.label, served.inputs, served.reporter);
+        self
     }
 
     /// Fuel used since the last call.

@@ -8,7 +8,7 @@ use crate::kind::Kind;
 use crate::manifest::{API_VERSION, HookPoint};
 
 /// The calling convention, determined by a component's exports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum World {
     Extractor,
     Actor,

@@ -19,10 +19,11 @@ use crate::config::{EngineConfig, Grant, GrantWord};
 use crate::error::{LoadError, StartError};
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::host::state::PluginId;
-use crate::imports;
+use crate::imports::{self, World};
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
 use crate::journal::PluginFacts;
 use crate::kind::Kind;
+use crate::manifest::section;
 use crate::plugin::{Code, Plugin, Source};
 use crate::quarantine::{Quarantine, QuarantineRule};
 use crate::runtime::Runtime;
@@ -50,14 +51,28 @@ pub enum Grants {
 /// immediate.
 const KEPT_COMPONENTS: u64 = 128;
 
+/// What compiled and linked code depends on.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct CodeKey {
+    /// Of the component without its manifest: plugins of the same code share it.
+    code: Digest,
+    /// What it exports.
+    world: World,
+    /// The linker depends on the grants.
+    grants: [u8; 32],
+    /// Whether it has memory in reserve.
+    reserve: bool,
+}
+
 /// Loads plugins.
 pub(crate) struct Loader {
     runtime: Arc<Runtime>,
     /// The plugins inside the program.
     bundle: Option<Arc<Bundle>>,
     compiler: Compiler,
-    /// By component and grants, because the linker depends on the grants.
-    code: Cache<(Digest, [u8; 32]), Arc<Code>>,
+    code: Cache<CodeKey, Arc<Code>>,
+    /// Components with their grants that have passed the self-test.
+    tested: Cache<(Digest, [u8; 32]), ()>,
     static_limits: StaticLimits,
     /// Most bytes of one project's compiled code on the disk.
     project_code_bytes: u64,
@@ -86,6 +101,7 @@ impl Loader {
             bundle,
             compiler: Compiler::new(config.compile_timeout_ms.as_duration(), stored),
             code: Cache::new(KEPT_COMPONENTS),
+            tested: Cache::new(KEPT_COMPONENTS),
             static_limits: StaticLimits {
                 max_component_bytes: config.max_component_bytes,
             },
@@ -169,10 +185,11 @@ impl Loader {
     ) -> Result<Arc<Plugin>, LoadError> {
         let static_limits = self.static_limits;
         let to_inspect = Arc::clone(&bytes);
-        let (found, digest, input) = blocking(move || {
+        let (found, digest, code_bytes, input) = blocking(move || {
             let found = inspect(&to_inspect, static_limits)?;
             let input = input_schema(&found)?;
-            Ok((found, Digest::compute(&to_inspect), input))
+            let code: Arc<[u8]> = section::without(&to_inspect)?.into();
+            Ok((found, Digest::compute(&to_inspect), code, input))
         })
         .await?;
         if let Source::Folder(path) = &source {
@@ -241,29 +258,40 @@ impl Loader {
             facts: Arc::clone(&facts),
             stats,
         };
-        let key = (digest, grants_digest(&grants));
+        let reserve = limits.memory_bytes() >= u64::from(bulk::RESERVED_PAGES) << 16;
+        let key = CodeKey {
+            code: Digest::compute(&code_bytes),
+            world,
+            grants: grants_digest(&grants),
+            reserve,
+        };
+        let tested = (digest, key.grants);
         let build = async {
             let target = CodeTarget {
                 owner: self.code_owner(owner),
-                reserve: limits.memory_bytes() >= u64::from(bulk::RESERVED_PAGES) << 16,
+                reserve,
             };
-            let built = self.build(&found, world, &grants, digest, bytes, target);
-            let code = Arc::new(built.await?);
-            self.self_test(Arc::new(plugin(
-                Arc::clone(&code),
-                Arc::new(Stats::silent()),
-            )))
-            .await?;
-            Ok::<_, LoadError>(code)
+            let built = self.build(&found, world, &grants, key.code, code_bytes, target);
+            Ok::<_, LoadError>(Arc::new(built.await?))
+        };
+        let test = |code: &Arc<Code>| {
+            let silent = Arc::new(Stats::silent());
+            self.self_test(Arc::new(plugin(Arc::clone(code), silent)))
         };
         let code = match owner {
-            None => self
-                .code
-                .try_get_with(key, build)
-                .await
-                .map_err(|e| (*e).clone())?,
+            None => {
+                let kept = self.code.try_get_with(key.clone(), build).await;
+                let code = kept.map_err(|e| (*e).clone())?;
+                let passed = self.tested.try_get_with(tested, test(&code)).await;
+                passed.map_err(|e| (*e).clone())?;
+                code
+            }
             // Neither shared with others nor kept beyond its time of service.
-            Some(_) => build.await?,
+            Some(_) => {
+                let code = build.await?;
+                test(&code).await?;
+                code
+            }
         };
         Ok(Arc::new(plugin(
             code,

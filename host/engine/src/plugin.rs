@@ -129,6 +129,15 @@ impl Plugin {
         &self.manifest.name
     }
 
+    /// Whether this plugin and another one may run a page's calls in one instance: they are the same code
+    /// (components that differ in their manifests alone), with the same grants, limits and owner. Such
+    /// an instance says of a page what one of its own would say, because roles are pure.
+    pub fn may_share_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.code, &other.code)
+            && self.limits == other.limits
+            && self.owner() == other.owner()
+    }
+
     /// Whether a call for this project may begin; counted if not.
     ///
     /// # Errors

@@ -100,6 +100,16 @@ impl State {
         self.meter = meter;
     }
 
+    /// Makes the guest work for another plugin, which has the same limits.
+    pub fn work_for(&mut self, plugin: &Arc<str>, inputs: &Inputs, reporter: &Reporter) {
+        self.plugin = Arc::clone(plugin);
+        self.inputs = inputs.clone();
+        self.log = PluginLog::new(Arc::clone(plugin), self.log_lines);
+        self.last_words = LastWords::default();
+        self.wasi = None;
+        self.report_to(reporter.clone());
+    }
+
     /// Passes a page to the guest.
     pub fn push_page(&mut self, page: HostPage) -> Result<Resource<HostPage>, ResourceTableError> {
         self.table.push(page)

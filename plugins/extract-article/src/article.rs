@@ -1,8 +1,7 @@
 //! The extraction itself, on a parsed page.
 
 use orbweaver_content::{Content, Kind, PageType};
-use orbweaver_sdk::dom::View;
-use orbweaver_sdk::urls::Base;
+use orbweaver_sdk::{Error, Page};
 
 use crate::meta::{self, Meta};
 
@@ -23,16 +22,17 @@ pub struct Article {
     pub confidence: f32,
 }
 
-/// Finds the content of a page and what the page says about it.
-pub fn article(view: &View<'_>, url: &str, base: Option<&Base>) -> Article {
+/// Finds the content of a page and what the page says about it. Fails as [`Page::view`].
+pub fn article(page: &Page<'_>) -> Result<Article, Error> {
+    let (view, url) = (page.view()?, page.final_url());
     let content = Content::of(view, url);
     let text = content.text(view);
-    Article {
-        html: content.html(view, base),
-        meta: meta::collect(view, url, &text),
+    Ok(Article {
+        html: content.html(view, page.base()),
+        meta: meta::collect(view, url, page.json_ld()?, &text),
         text,
         kind: content.kind,
         page_type: content.page_type,
         confidence: content.confidence,
-    }
+    })
 }

@@ -11,8 +11,6 @@ pub use article::{Article, article};
 pub use meta::Meta;
 pub use orbweaver_content::{Kind, PageType};
 
-orbweaver_sdk::extractor! { roles: { "article" => extract } }
-
 /// The content as `{"text", "html", "title", "byline", "published", "lang", "excerpt"}`,
 /// each null where the page has none, and `page_type`, `{"name", "confidence"}`. No options.
 ///
@@ -20,7 +18,7 @@ orbweaver_sdk::extractor! { roles: { "article" => extract } }
 /// holds no more than plain structural elements, with absolute `http` and `https`
 /// addresses.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
-    let article = article(page.view()?, page.final_url(), page.base());
+    let article = article(page)?;
     let Article {
         text,
         html,

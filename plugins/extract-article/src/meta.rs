@@ -3,7 +3,7 @@
 use orbweaver_facts::{Facts, Sources, language};
 use orbweaver_sdk::dom::View;
 use orbweaver_sdk::head::Head;
-use orbweaver_sdk::jsonld::{self, Block};
+use orbweaver_sdk::jsonld::Block;
 use orbweaver_sdk::text::collapse;
 
 /// Longest excerpt, in characters.
@@ -24,11 +24,10 @@ pub struct Meta {
     pub excerpt: Option<String>,
 }
 
-/// Collects the facts. `text` is the content: its first paragraph serves as an excerpt where
-/// the page has no description, and its language where none is declared.
-pub fn collect(view: &View<'_>, url: &str, text: &str) -> Meta {
+/// Collects the facts. `blocks` are the page's JSON-LD. `text` is the content: its first paragraph
+/// serves as an excerpt where the page has no description, and its language where none is declared.
+pub fn collect(view: &View<'_>, url: &str, blocks: &[Block], text: &str) -> Meta {
     let head = Head::of_view(view);
-    let blocks = jsonld::blocks(view);
     let objects: Vec<_> = blocks.iter().flat_map(Block::objects).collect();
     let lang = head.lang.or_else(|| language::of_text(text));
     let facts = Facts::of(&Sources {

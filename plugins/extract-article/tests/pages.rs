@@ -23,7 +23,7 @@ fn paragraphs(words: &[&str]) -> String {
 fn run(url: &str, html: &str) -> Article {
     let document = Document::new(url, html);
     let page = document.page();
-    article(page.view().unwrap(), url, page.base())
+    article(&page).unwrap()
 }
 
 #[track_caller]

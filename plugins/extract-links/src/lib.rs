@@ -6,8 +6,6 @@ use orbweaver_sdk::text::{self, Collapse, Sink};
 use orbweaver_sdk::urls::Resolved;
 use orbweaver_sdk::{Budget, Error, Page, robots};
 
-orbweaver_sdk::extractor! { roles: { "links" => extract } }
-
 /// Every `a` and `area` with an `href` that resolves to an `http` or `https` URL, in
 /// document order, repeats included: `[{"to", "anchor", "rel", "nofollow"}]`.
 ///

@@ -1,5 +1,6 @@
 //! Destinations: what stands between the parentheses of a link or an image.
 
+use orbweaver_sdk::text::ByteSet;
 use orbweaver_sdk::urls::{Base, Resolved};
 
 /// Resolves references of one document.
@@ -38,7 +39,7 @@ impl<'a> Destinations<'a> {
         if href.is_empty() {
             return false;
         }
-        if href.contains(['\n', '\r', '\t']) {
+        if has_any(&BREAKS, href) {
             // No part of a URL (WHATWG URL, "basic URL parser"), so of no scheme either.
             let href: String = href
                 .chars()
@@ -95,16 +96,37 @@ fn scheme(href: &str) -> Option<&str> {
     href.get(colon..)?.starts_with(':').then_some(scheme)
 }
 
+/// What no part of a URL is.
+static BREAKS: ByteSet = ByteSet::of(b"\n\r\t");
+
+/// What an absolute URL is not written with.
+static UNCLEAN: ByteSet = ByteSet::of(b" \x7f<>\\\"`").with_controls();
+
+/// What may be written otherwise in a destination, and parentheses.
+static ODD: ByteSet = ByteSet::of(b" <>\\|&()\x7f").with_controls();
+
+/// Whether a text has a byte of a set.
+fn has_any(set: &ByteSet, text: &str) -> bool {
+    let bytes = text.as_bytes();
+    if cfg!(target_family = "wasm") {
+        set.first_in(bytes) < bytes.len()
+    } else {
+        bytes.iter().any(|byte| set.contains(*byte))
+    }
+}
+
 /// Whether an absolute URL can be written as it stands.
 fn is_clean(href: &str) -> bool {
-    href.contains("://")
-        && href
-            .bytes()
-            .all(|b| b > b' ' && b != 0x7f && !matches!(b, b'<' | b'>' | b'\\' | b'"' | b'`'))
+    // Where it stands in nearly all of them.
+    let is_usual = ["http://", "https://"].iter().any(|s| href.starts_with(s));
+    (is_usual || href.contains("://")) && !has_any(&UNCLEAN, href)
 }
 
 /// Appends a URL so that CommonMark reads it back unchanged as a destination.
 fn push_escaped(url: &str, in_cell: bool, out: &mut String) {
+    if !has_any(&ODD, url) {
+        return out.push_str(url);
+    }
     let bytes = url.as_bytes();
     let bracketed = !balanced(bytes);
     if bracketed {

@@ -26,8 +26,6 @@ use orbweaver_sdk::{Error, Page, Parts};
 use crate::plan::Plan;
 use crate::walk::Walker;
 
-orbweaver_sdk::extractor! { roles: { "markdown" => extract } }
-
 /// What of a page is converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {

@@ -9,16 +9,14 @@ use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::collapse;
 use orbweaver_sdk::{Error, Page, jsonld};
 
-orbweaver_sdk::extractor! { roles: { "metadata" => extract } }
-
 /// The page's metadata as one JSON object; its fields are described in `plugin.toml`. A
 /// fact that the page does not state is null (or empty). Only the language is guessed, from
 /// the text, where none is declared; `lang_source` then says `detected`.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;
     let head = Head::of(page)?;
-    let blocks = jsonld::blocks(view);
-    let objects: Vec<_> = blocks
+    let objects: Vec<_> = page
+        .json_ld()?
         .iter()
         .flat_map(jsonld::Block::objects)
         .filter(|object| object.has_type())

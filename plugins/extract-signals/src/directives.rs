@@ -46,9 +46,7 @@ pub fn ai(
         None => w.null(),
     };
     // The elements for which Google's documentation defines the attribute.
-    let may = view
-        .nodes()
-        .filter(|n| matches!(n.tag(), tag::SPAN | tag::DIV | tag::SECTION));
+    let may = view.tagged(|id| matches!(id, tag::SPAN | tag::DIV | tag::SECTION));
     let marked = may.filter(|n| {
         n.attrs()
             .any(|a| a.id() == attr::UNKNOWN && a.name() == "data-nosnippet")

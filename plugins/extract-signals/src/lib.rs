@@ -11,15 +11,16 @@ use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::{Collapse, Counter, Piece, pieces, push_line};
 use orbweaver_sdk::{Budget, Error, Page, jsonld, robots};
 
-orbweaver_sdk::extractor! { roles: { "signals" => extract } }
-
 /// The page's signals as one JSON object; its fields are described in `plugin.toml`.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;
     let head = Head::of(page)?;
     let directives = robots::directives(page)?;
-    let blocks = jsonld::blocks(view);
-    let objects: Vec<_> = blocks.iter().flat_map(jsonld::Block::objects).collect();
+    let objects: Vec<_> = page
+        .json_ld()?
+        .iter()
+        .flat_map(jsonld::Block::objects)
+        .collect();
 
     let mut w = Writer::with_capacity(4096);
     w.begin_object();

@@ -9,9 +9,8 @@ mod values;
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::json::Writer;
-use orbweaver_sdk::{Budget, Error, Page, jsonld};
-
-orbweaver_sdk::extractor! { roles: { "structured-data" => extract } }
+use orbweaver_sdk::jsonld::Block;
+use orbweaver_sdk::{Budget, Error, Page};
 
 /// Every structured item of the page, by syntax, and how many there are:
 /// `{"counts": {…}, "data": {…}}`, both with the keys `json-ld`, `microdata`, `rdfa`,
@@ -32,7 +31,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     ];
     for (name, part) in &mut parts {
         match *name {
-            "json-ld" => json_ld(view, part),
+            "json-ld" => json_ld(page.json_ld()?, part),
             "microdata" => microdata::write(page, &found.items, &mut budget, part),
             "rdfa" if found.rdfa => rdfa::write(page, view, found.rdfa_in_body, &mut budget, part),
             "microformat" if found.microformats => {
@@ -81,8 +80,8 @@ impl Part {
     }
 }
 
-fn json_ld(view: &View<'_>, part: &mut Part) {
-    for block in jsonld::blocks(view) {
+fn json_ld(blocks: &[Block], part: &mut Part) {
+    for block in blocks {
         for object in block.objects() {
             part.item(|w| object.write(w));
         }

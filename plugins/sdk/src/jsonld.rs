@@ -9,6 +9,7 @@ mod clean;
 mod cursor;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use orbweaver_dom::{Node, View, attr, tag};
 
@@ -23,6 +24,28 @@ pub struct Block {
     /// The block's values as a strict JSON array (more than one value if blocks were
     /// concatenated).
     json: String,
+    objects: Vec<Place>,
+}
+
+/// Where in a block's text an object stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    json: Range<usize>,
+    context: Option<Range<usize>>,
+}
+
+impl Place {
+    /// Of an object of this text.
+    fn of(text: &str, object: &Object<'_>) -> Self {
+        let range = |part: &str| {
+            let start = part.as_ptr().addr() - text.as_ptr().addr();
+            start..start + part.len()
+        };
+        Self {
+            json: range(object.json),
+            context: object.context.map(range),
+        }
+    }
 }
 
 /// One object of a block: the block itself, or a member of its arrays and `@graph`s.
@@ -43,43 +66,56 @@ impl Block {
             let escaped = text.contains("&quot;") || text.contains("&#34;");
             escaped.then(|| clean::clean(&decode_entities(text)))?
         })?;
-        Some(Self { json })
+        let objects = flatten(&json).iter().map(|o| Place::of(&json, o)).collect();
+        Some(Self { json, objects })
     }
 
     /// The block's objects in document order, with arrays and `@graph`s flattened.
     pub fn objects(&self) -> Vec<Object<'_>> {
-        let mut found = Vec::new();
-        // Depth first, with the next value on top; the parser bounds the nesting.
-        let mut waiting = vec![Object {
-            json: &self.json,
-            context: None,
-        }];
-        while let Some(value) = waiting.pop() {
-            match value.json.as_bytes().first() {
-                Some(b'[') => {
-                    let at = waiting.len();
-                    waiting.extend(elements(value.json).map(|json| Object { json, ..value }));
-                    waiting.get_mut(at..).unwrap_or_default().reverse();
-                }
-                Some(b'{') => {
-                    let own = get(value.json, "@context");
-                    let context = if own.is_some() { None } else { value.context };
-                    let object = Object { context, ..value };
-                    match get(value.json, "@graph") {
-                        Some(graph) if object.types_json().is_none() => {
-                            waiting.push(Object {
-                                json: graph,
-                                context: own.or(context),
-                            });
-                        }
-                        _ => found.push(object),
-                    }
-                }
-                _ => {}
-            }
-        }
-        found
+        let part = |range: &Range<usize>| self.json.get(range.clone());
+        let object = |place: &Place| {
+            Some(Object {
+                json: part(&place.json)?,
+                context: place.context.as_ref().and_then(part),
+            })
+        };
+        self.objects.iter().filter_map(object).collect()
     }
+}
+
+/// The objects of a JSON text in document order, with arrays and `@graph`s flattened.
+fn flatten(text: &str) -> Vec<Object<'_>> {
+    let mut found = Vec::new();
+    // Depth first, with the next value on top; the parser bounds the nesting.
+    let mut waiting = vec![Object {
+        json: text,
+        context: None,
+    }];
+    while let Some(value) = waiting.pop() {
+        match value.json.as_bytes().first() {
+            Some(b'[') => {
+                let at = waiting.len();
+                waiting.extend(elements(value.json).map(|json| Object { json, ..value }));
+                waiting.get_mut(at..).unwrap_or_default().reverse();
+            }
+            Some(b'{') => {
+                let own = get(value.json, "@context");
+                let context = if own.is_some() { None } else { value.context };
+                let object = Object { context, ..value };
+                match get(value.json, "@graph") {
+                    Some(graph) if object.types_json().is_none() => {
+                        waiting.push(Object {
+                            json: graph,
+                            context: own.or(context),
+                        });
+                    }
+                    _ => found.push(object),
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 impl<'b> Object<'b> {
@@ -130,7 +166,8 @@ impl<'b> Object<'b> {
     }
 }
 
-/// All parsable blocks of a page, in document order.
+/// All parsable blocks of a document, in document order. Of a page, [`Page::json_ld`](crate::Page::json_ld)
+/// has them, parsed once.
 pub fn blocks(view: &View<'_>) -> Vec<Block> {
     view.tagged(|id| id == tag::SCRIPT)
         .filter(|n| is_block(*n))

@@ -8,7 +8,9 @@
 ///
 /// Each function is `fn(&Page<'_>, &str) -> Result<String, Error>`: it gets the page and the
 /// options as JSON text, and returns JSON text. The manifest is `plugin.toml` beside the crate's
-/// `Cargo.toml`, or the file named with `manifest: "path",`, relative to the source file.
+/// `Cargo.toml`, or the file named with `manifest: "path",`, relative to the source file. With
+/// `manifest: none,` the component has no manifest: one is embedded afterwards, a different one for each
+/// plugin that is to have this code.
 ///
 /// In native builds the macro expands to nothing, so that the same crate is a library.
 #[macro_export]
@@ -19,6 +21,9 @@ macro_rules! extractor {
             $($role => $function),+
         }
     };
+    (manifest: none, roles: { $($role:literal => $function:expr),+ $(,)? } $(,)?) => {
+        $crate::extractor! { @code $($role => $function),+ }
+    };
     (manifest: $manifest:literal, roles: { $($role:literal => $function:expr),+ $(,)? } $(,)?) => {
         $crate::extractor! { @export include_bytes!($manifest), $($role => $function),+ }
     };
@@ -26,7 +31,12 @@ macro_rules! extractor {
         #[cfg(target_family = "wasm")]
         const _: () = {
             $crate::__manifest! { $manifest }
-
+        };
+        $crate::extractor! { @code $($role => $function),+ }
+    };
+    (@code $($role:literal => $function:expr),+) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
             struct OrbweaverPlugin;
 
             impl $crate::__private::extractor::Guest for OrbweaverPlugin {

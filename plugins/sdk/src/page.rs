@@ -9,6 +9,7 @@ use self_cell::self_cell;
 
 use crate::Error;
 use crate::handle::Handle;
+use crate::jsonld::{self, Block};
 
 /// One HTTP header; the name is lower-case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Parts<'a> {
 pub struct Page<'a> {
     source: Source<'a>,
     base: OnceCell<Option<Base>>,
+    /// Of a page of plain data; those of the host's are in [`Cells`].
+    json_ld: OnceCell<Vec<Block>>,
 }
 
 enum Source<'a> {
@@ -83,6 +86,7 @@ pub(crate) struct Cells {
     pub(crate) body: OnceCell<Vec<u8>>,
     pub(crate) html: OnceCell<String>,
     pub(crate) document: OnceCell<Result<Document, SnapshotError>>,
+    pub(crate) json_ld: OnceCell<Vec<Block>>,
 }
 
 impl Cells {
@@ -140,6 +144,7 @@ impl<'a> Page<'a> {
         Self {
             source: Source::Parts(parts),
             base: OnceCell::new(),
+            json_ld: OnceCell::new(),
         }
     }
 
@@ -147,6 +152,7 @@ impl<'a> Page<'a> {
         Self {
             source: Source::Host { handle, cells },
             base: OnceCell::new(),
+            json_ld: OnceCell::new(),
         }
     }
 
@@ -283,6 +289,17 @@ impl<'a> Page<'a> {
                 }
             }
         }
+    }
+
+    /// The document's blocks of JSON-LD that can be parsed, in document order: parsed once, even across
+    /// the roles of one extractor. Fails as [`view`](Self::view).
+    pub fn json_ld(&self) -> Result<&[Block], Error> {
+        let view = self.view()?;
+        let blocks = match &self.source {
+            Source::Parts(_) => &self.json_ld,
+            Source::Host { cells, .. } => &cells.json_ld,
+        };
+        Ok(blocks.get_or_init(|| jsonld::blocks(view)))
     }
 
     /// The base URL of the document's links: the first `<base href>` that is an `http` or

@@ -152,6 +152,7 @@ impl Document {
             body: self.body.map(OnceCell::from).unwrap_or_default(),
             html: self.html.into(),
             document: crate::page::Document::of(snapshot).into(),
+            json_ld: OnceCell::new(),
         };
         Page::from_host(Handle(PhantomData), CellsRef::Own(Box::new(cells)))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Inner;
 use crate::error::PluginError;
-use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
+use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, Session};
 use crate::inputs::{Inputs, NO_OPTIONS, Outputs, Plan};
 use crate::journal::Caller;
 use crate::lane::Lane;
@@ -126,11 +126,13 @@ impl Inner {
             on_demand,
             mut results,
         } = Groups::of(visible, calls, outputs);
+        let mut session = Session::new(&self.runtime, page);
         for group in pooled {
             let limits = group.plugin.limits;
             let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
-            results.extend(run_group(&self.runtime, &group, page, begin));
+            results.extend(session.run(&group, begin));
         }
+        drop(session);
         for group in on_demand {
             let work = self.extract_on_demand(page, group);
             results.extend(self.tasks.handle().block_on(work));
@@ -227,12 +229,18 @@ impl Groups {
             {
                 Some(group) => group.calls.push((place, call)),
                 None => match plugin.admit(visible.project()) {
-                    Ok(()) => groups.push(RoleGroup {
-                        plugin: Arc::clone(plugin),
-                        caller: visible.caller().clone(),
-                        calls: vec![(place, call)],
-                        inputs: Inputs::of(plugin, outputs),
-                    }),
+                    Ok(()) => {
+                        // Those that may share an instance come one after the other.
+                        let shares = |group: &RoleGroup| group.plugin.may_share_with(plugin);
+                        let behind = groups.iter().rposition(shares);
+                        let group = RoleGroup {
+                            plugin: Arc::clone(plugin),
+                            caller: visible.caller().clone(),
+                            calls: vec![(place, call)],
+                            inputs: Inputs::of(plugin, outputs),
+                        };
+                        groups.insert(behind.map_or(groups.len(), |at| at + 1), group);
+                    }
                     Err(refused) => results.push((place, Err(refused))),
                 },
             }

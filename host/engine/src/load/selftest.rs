@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Loader, blocking};
 use crate::error::{LoadError, PluginError};
-use crate::extract::{RoleCall, RoleGroup, RoleResult, ends_instance, run_group};
+use crate::extract::{RoleCall, RoleGroup, RoleResult, Session, ends_instance};
 use crate::hook;
 use crate::host::NoHost;
 use crate::inputs::Inputs;
@@ -47,7 +47,9 @@ impl Loader {
                         calls,
                         inputs: Inputs::default(),
                     };
-                    Ok(first_failure(run_group(&runtime, &group, &page, begin)))
+                    Ok(first_failure(
+                        Session::new(&runtime, &page).run(&group, begin),
+                    ))
                 };
                 blocking(test).await?
             }

@@ -13,14 +13,7 @@ pub const SECTION: &str = "orbweaver:manifest";
 /// Appends a manifest to a component (or replaces the one at its top level), for tool chains that
 /// cannot write custom sections. Nothing is validated.
 pub fn embed(component: &[u8], manifest: &str) -> Result<Vec<u8>, LoadError> {
-    let mut out = Vec::with_capacity(component.len() + manifest.len() + 64);
-    // Copies everything except top-level sections with this name.
-    let mut kept = 0;
-    for (start, end) in top_level_sections(component)? {
-        out.extend_from_slice(component.get(kept..start).unwrap_or_default());
-        kept = end;
-    }
-    out.extend_from_slice(component.get(kept..).unwrap_or_default());
+    let mut out = without(component)?;
     let mut body = Vec::with_capacity(manifest.len() + SECTION.len() + 4);
     leb128(&mut body, SECTION.len());
     body.extend_from_slice(SECTION.as_bytes());
@@ -28,6 +21,19 @@ pub fn embed(component: &[u8], manifest: &str) -> Result<Vec<u8>, LoadError> {
     out.push(0);
     leb128(&mut out, body.len());
     out.extend_from_slice(&body);
+    Ok(out)
+}
+
+/// The component without the manifests at its top level: its code, which plugins with other manifests
+/// may have, too.
+pub(crate) fn without(component: &[u8]) -> Result<Vec<u8>, LoadError> {
+    let mut out = Vec::with_capacity(component.len());
+    let mut kept = 0;
+    for (start, end) in top_level_sections(component)? {
+        out.extend_from_slice(component.get(kept..start).unwrap_or_default());
+        kept = end;
+    }
+    out.extend_from_slice(component.get(kept..).unwrap_or_default());
     Ok(out)
 }
 

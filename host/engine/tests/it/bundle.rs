@@ -130,6 +130,38 @@ async fn a_program_with_plugins_inside_serves_without_a_folder_and_compiles_noth
 }
 
 #[tokio::test]
+async fn plugins_of_the_same_code_are_inside_once_with_a_manifest_each() {
+    let place = Place::new();
+    let named = |name: &str| {
+        let text =
+            format!("name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\n");
+        manifest::embed(&fixture("good"), &text).unwrap()
+    };
+    let bytes_with = async |output: &str| {
+        let (program, output) = (place.path("program"), place.path(output));
+        let report = write_bundle(place.folder(), &program, &output).await;
+        report.unwrap().total_bytes
+    };
+    place.add("extract-good.wasm", named("good"));
+    let one = bytes_with("one").await;
+    place.add("extract-good-too.wasm", named("good-too"));
+    let two = bytes_with("two").await;
+    assert!(two < one + 1_024, "{one} and {two} bytes");
+
+    let engine = Engine::new(on_program(&place.path("two"), &place.path("cache"))).unwrap();
+    let report = engine.load_dir().await;
+    assert!(report.refused.is_empty(), "{:?}", report.refused);
+    for name in ["good", "good-too"] {
+        let plugin = engine.plugin(Kind::Extractor, name).unwrap();
+        assert_eq!(plugin.source, Source::Embedded);
+        let digest = hex::encode(Sha256::digest(named(name)));
+        assert_eq!(plugin.digest, digest, "{name}");
+    }
+    assert_eq!(compiled(&place.path("cache")), 0);
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
 async fn the_folder_overrides_plugins_inside_and_uploads_override_both() {
     let place = Place::new();
     let program = place.bundled().await;

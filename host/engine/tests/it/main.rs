@@ -30,6 +30,7 @@ mod interrupts;
 mod load;
 mod needs;
 mod rehearsal;
+mod shared;
 mod shipped;
 mod support;
 mod swap;

@@ -41,7 +41,7 @@ pub fn plugin_dir() -> PathBuf {
     )
 }
 
-fn plugin(file: &str) -> Vec<u8> {
+pub fn plugin(file: &str) -> Vec<u8> {
     let path = plugin_dir().join(format!("{file}.wasm"));
     std::fs::read(&path).unwrap_or_else(|error| {
         panic!(

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::text::ByteSet;
+
 /// The members of an object as (key with its quotes, value), both JSON text. Empty if it is not an
 /// object. The text must be strict JSON.
 pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -88,6 +90,21 @@ pub fn decode(json: &str) -> serde_json::Value {
     serde_json::from_str(json).unwrap_or_default()
 }
 
+/// Where a string has ended whose inside begins at `at`.
+fn behind_string(bytes: &[u8], mut at: usize) -> Option<usize> {
+    static ENDS: ByteSet = ByteSet::of(b"\"\\");
+    loop {
+        if cfg!(target_family = "wasm") {
+            at += ENDS.first_in(bytes.get(at..)?);
+        }
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
 /// Consecutive values inside a container.
 struct Parts<'j> {
     rest: &'j str,
@@ -116,15 +133,7 @@ impl<'j> Parts<'j> {
         loop {
             match bytes.get(at)? {
                 b'"' => {
-                    at += 1;
-                    loop {
-                        match bytes.get(at)? {
-                            b'"' => break,
-                            b'\\' => at += 2,
-                            _ => at += 1,
-                        }
-                    }
-                    at += 1;
+                    at = behind_string(bytes, at + 1)?;
                     if depth == 0 {
                         break;
                     }
