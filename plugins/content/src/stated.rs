@@ -229,8 +229,6 @@ fn shares(
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
     use orbweaver_sdk::testing::Document;
 
     use crate::{Content, text};

@@ -41,7 +41,7 @@ impl Survey {
             page: [0; PAGE.len()],
         };
         let source = survey.source(view, info, root);
-        let kept = select::kept(view, info, root, &source.blocks);
+        let kept = select::kept(view, info, root, source.blocks);
         let said = Said { votes, kind };
         let page = features::page(&source, &kept, &said, url);
         survey.kept = kept;
