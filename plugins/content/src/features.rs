@@ -58,7 +58,7 @@ impl Matrix {
 pub struct Source<'a> {
     /// The page.
     pub view: &'a View<'a>,
-    /// As the rules left it: what they drop has [`DROP`].
+    /// As the rules left it: what they drop has [`DROP`](crate::measure::DROP).
     pub info: &'a [Info],
     /// The subtree that the rules chose.
     pub root: u32,
