@@ -4,6 +4,23 @@
 //! either done with the token, or switches the mode and lets that process the token [again](Step).
 //! Scripts are taken as enabled.
 
+/// The elements whose start tags the modes "after head", "in body" and "in template" process as "in
+/// head" does: a pattern of tag ids.
+macro_rules! head_content {
+    () => {
+        tag::BASE
+            | tag::BASEFONT
+            | tag::BGSOUND
+            | tag::LINK
+            | tag::META
+            | tag::NOFRAMES
+            | tag::SCRIPT
+            | tag::STYLE
+            | tag::TEMPLATE
+            | tag::TITLE
+    };
+}
+
 mod body;
 mod body_end;
 mod class;

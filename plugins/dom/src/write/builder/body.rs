@@ -11,16 +11,7 @@ impl Builder {
     pub(super) fn body_start(&mut self, tag: &Tag<'_>) -> Step {
         match tag.name.tag() {
             tag::HTML => return self.html_again(tag),
-            tag::BASE
-            | tag::BASEFONT
-            | tag::BGSOUND
-            | tag::LINK
-            | tag::META
-            | tag::NOFRAMES
-            | tag::SCRIPT
-            | tag::STYLE
-            | tag::TEMPLATE
-            | tag::TITLE => return self.head_start(tag),
+            head_content!() => return self.head_start(tag),
             tag::BODY => self.body_again(tag),
             tag::FRAMESET => self.frameset_instead_of_body(tag),
             tag::ADDRESS

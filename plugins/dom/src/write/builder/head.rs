@@ -114,16 +114,7 @@ impl Builder {
                 self.mode = Mode::InFrameset;
                 Step::DONE
             }
-            tag::BASE
-            | tag::BASEFONT
-            | tag::BGSOUND
-            | tag::LINK
-            | tag::META
-            | tag::NOFRAMES
-            | tag::SCRIPT
-            | tag::STYLE
-            | tag::TEMPLATE
-            | tag::TITLE => self.head_start_after_head(tag),
+            head_content!() => self.head_start_after_head(tag),
             tag::HEAD => Step::DONE,
             _ => self.leave_after_head(),
         }

@@ -43,16 +43,7 @@ impl Builder {
 
     pub(super) fn template_start(&mut self, tag: &Tag<'_>) -> Step {
         let mode = match tag.name.tag() {
-            tag::BASE
-            | tag::BASEFONT
-            | tag::BGSOUND
-            | tag::LINK
-            | tag::META
-            | tag::NOFRAMES
-            | tag::SCRIPT
-            | tag::STYLE
-            | tag::TEMPLATE
-            | tag::TITLE => return self.head_start(tag),
+            head_content!() => return self.head_start(tag),
             tag::CAPTION | tag::COLGROUP | tag::TBODY | tag::TFOOT | tag::THEAD => Mode::InTable,
             tag::COL => Mode::InColumnGroup,
             tag::TR => Mode::InTableBody,
