@@ -10,12 +10,11 @@ use orbweaver_core::setting::Millis;
 use orbweaver_server::config::{Config, Role};
 use orbweaver_server::{blobs, service};
 use orbweaver_store::BlobSweeper;
-use orbweaver_tests::postgres::Postgres;
 use orbweaver_tests::s3::{ACCESS_KEY, Fault, S3, SECRET_KEY};
 use serde_json::{Value, json};
 
 use crate::support::runs::{self, Written};
-use crate::support::{Client, Service, Site};
+use crate::support::{Client, Service, Site, database};
 
 /// Points the configuration to the bucket; every commit writes a segment.
 fn at(config: &mut Config, url: &str) {
@@ -122,7 +121,7 @@ async fn a_runs_bodies_live_in_the_bucket_on_sqlite() {
 #[tokio::test]
 async fn a_runs_bodies_live_in_the_bucket_on_postgres() {
     let s3 = S3::start().await.unwrap();
-    let url = Postgres::shared().database().unwrap();
+    let url = database::postgres();
     let service = with(&s3, |config| config.database_url = Some(SafeUrl::new(url))).await;
     a_runs_bodies_live_in_the_bucket_and_go_with_it(service, &s3).await;
 }
@@ -310,7 +309,7 @@ async fn a_store_that_cannot_be_used_is_refused_at_the_start() {
 #[tokio::test]
 async fn two_nodes_read_each_others_bodies() {
     let s3 = S3::start().await.unwrap();
-    let url = Postgres::shared().database().unwrap();
+    let url = database::postgres();
     let first = with(&s3, |config| config.database_url = Some(SafeUrl::new(url))).await;
     let second = first.node().await;
     let run = runs::done(&first, &written(0..3)).await;

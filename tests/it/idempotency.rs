@@ -8,7 +8,7 @@ use orbweaver_postgres::Postgres;
 use serde_json::{Value, json};
 
 use crate::support::http::Answer;
-use crate::support::{Client, Service, Site};
+use crate::support::{Client, Service, Site, database};
 
 const KEY: &str = "b7c1c9a0-5d3e-4f4e-9f54-2f7c7f0f3c11";
 
@@ -140,13 +140,12 @@ async fn decided(client: &Client, body: &Value) -> Answer {
 
 #[tokio::test]
 async fn a_key_is_free_soon_after_a_database_that_refused_writes() {
-    let postgres = Postgres::shared();
     for works in [true, false] {
-        let url = postgres.database().expect("a database");
+        let url = database::postgres();
         let service =
             Service::with(|config| config.database_url = Some(SafeUrl::new(url.clone()))).await;
         let (site, client) = (Site::start().await, service.client());
-        postgres
+        Postgres::shared()
             .execute(
                 &url,
                 "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -168,7 +167,7 @@ async fn a_key_is_free_soon_after_a_database_that_refused_writes() {
             .post_with("/v1/scan", &header, &body)
             .await
             .error(409, "CONFLICT");
-        postgres
+        Postgres::shared()
             .execute(&url, "DROP TRIGGER refuse ON idempotency")
             .expect("no trigger");
         let second = decided(&client, &body).await;
@@ -181,8 +180,7 @@ async fn a_key_is_free_soon_after_a_database_that_refused_writes() {
 
 #[tokio::test]
 async fn a_retry_works_again_after_the_process_of_the_first_request_died() {
-    let postgres = Postgres::shared();
-    let url = postgres.database().expect("a database");
+    let url = database::postgres();
     let service =
         Service::with(|config| config.database_url = Some(SafeUrl::new(url.clone()))).await;
     let (site, client) = (Site::start().await, service.client());
@@ -190,7 +188,7 @@ async fn a_retry_works_again_after_the_process_of_the_first_request_died() {
     let header = [("idempotency-key", KEY)];
     client.post_with("/v1/scan", &header, &body).await.ok();
     // As if it had died between the bill and the answer.
-    postgres
+    Postgres::shared()
         .execute(
             &url,
             "UPDATE idempotency SET status = NULL, content_type = NULL, body = NULL",

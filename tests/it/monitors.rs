@@ -7,7 +7,7 @@ use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{Ending, RunFilter};
 use serde_json::{Value, json};
 
-use crate::support::Service;
+use crate::support::{Service, database};
 
 /// A service that starts no monitor by itself, and crawls nothing.
 async fn quiet() -> Service {
@@ -334,9 +334,7 @@ async fn a_due_run_waits_for_a_free_slot() {
 #[tokio::test]
 async fn two_nodes_start_a_due_run_once() {
     let service = {
-        let url = orbweaver_tests::postgres::Postgres::shared()
-            .database()
-            .unwrap();
+        let url = database::postgres();
         Service::with(|config| {
             config.roles = vec![Role::Api];
             config.database_url = Some(orbweaver_accounts::secret::SafeUrl::new(url));

@@ -11,12 +11,11 @@ use orbweaver_core::setting::Millis;
 use orbweaver_origin::{Origin, Reply, SiteSpec};
 use orbweaver_server::config::Config;
 use orbweaver_tests::drill;
-use orbweaver_tests::postgres::Postgres;
 use orbweaver_tests::program::Launch;
 use serde_json::{Value, json};
 
 use crate::process::program;
-use crate::support::{Names, Service, plugin_dir, runs};
+use crate::support::{Names, Service, database, plugin_dir, runs};
 
 const HOSTS: usize = 24;
 const PAGES: usize = 6;
@@ -91,7 +90,7 @@ impl Ground {
 
     /// The first node, on PostgreSQL.
     async fn service(&self) -> Service {
-        let url = Postgres::shared().database().expect("a database");
+        let url = database::postgres();
         Service::with_resolver(self.names.clone(), |config| {
             config.database_url = Some(SafeUrl::new(url));
             config.crawl.part_hosts = 4;

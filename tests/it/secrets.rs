@@ -8,7 +8,7 @@ use orbweaver_tests::postgres::Postgres;
 use serde_json::json;
 
 use crate::process::{Served, command, run};
-use crate::support::Client;
+use crate::support::{Client, database};
 
 /// The first key; long, so that nothing matches it by chance.
 const KEY: &str = "orb_q7Xb2Jd9LmN4pR8sT1vW6yZ0aC3eF5gH";
@@ -101,7 +101,7 @@ async fn use_keys(address: std::net::SocketAddr) -> Vec<String> {
 async fn no_key_appears_in_database_files_or_log() {
     let data = tempfile::tempdir().unwrap();
     let logs = tempfile::tempdir().unwrap();
-    let postgres = Postgres::shared().database().unwrap();
+    let postgres = database::postgres();
     for url in [None, Some(postgres)] {
         let log = logs.path().join("log.txt");
         let err = std::fs::File::create(&log).unwrap();

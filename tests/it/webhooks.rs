@@ -17,7 +17,7 @@ use orbweaver_store::webhook::{NewDelivery, RunWebhook};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::support::{Names, Receiver, Reply, Service};
+use crate::support::{Names, Receiver, Reply, Service, database};
 
 /// A service that has no workers and whose deliveries the test starts itself.
 struct Delivering {
@@ -494,9 +494,7 @@ async fn deliveries_of_a_dead_worker_are_taken_over() {
 #[tokio::test]
 async fn workers_share_a_database_without_duplicate_deliveries() {
     let mut receiver = Receiver::start(&[]).await;
-    let url = orbweaver_tests::postgres::Postgres::shared()
-        .database()
-        .unwrap();
+    let url = database::postgres();
     let delivering = Delivering::start(|config| {
         config.database_url = Some(orbweaver_accounts::secret::SafeUrl::new(url));
     })

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_origin::{Origin, Reply};
-use orbweaver_tests::postgres::Postgres;
 use orbweaver_tests::program::{Launch, Program};
 use serde_json::{Value, json};
 
 use super::folder;
 use crate::process::program;
-use crate::support::{Client, KEY};
+use crate::support::{Client, KEY, database};
 
 /// Pages that a run fetches.
 const PAGES: usize = 12;
@@ -42,7 +41,7 @@ impl Drill {
             launch,
             origin: Arc::new(origin),
             data: tempfile::tempdir().unwrap(),
-            database: on_postgres.then(|| Postgres::shared().database().unwrap()),
+            database: on_postgres.then(database::postgres),
             _plugins: plugins,
         }
     }

@@ -15,7 +15,7 @@ use orbweaver_core::setting::Millis;
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{Created, NewRun, PageItem, PageRange, Run};
 
-use crate::support::Service;
+use crate::support::{Service, database};
 
 /// Runs every test once per database.
 macro_rules! promises {
@@ -36,11 +36,7 @@ use promises;
 
 /// A service that retries soon.
 async fn quick(postgres: bool) -> Service {
-    let url = postgres.then(|| {
-        orbweaver_tests::postgres::Postgres::shared()
-            .database()
-            .expect("a database")
-    });
+    let url = postgres.then(database::postgres);
     Service::with(|config| {
         config.database_url = url.map(orbweaver_accounts::secret::SafeUrl::new);
         config.crawl.retry_base_ms = Millis(20);

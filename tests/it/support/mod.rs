@@ -1,5 +1,6 @@
 //! Helpers of the tests: a service, a site to scan, and an HTTP client.
 
+pub mod database;
 pub mod described;
 pub mod http;
 pub mod names;

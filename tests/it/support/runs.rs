@@ -13,10 +13,9 @@ use orbweaver_store::crawl::{
     RunBatch, pack_links, pack_targets,
 };
 use orbweaver_store::{CloudMode, NewPage, StoredBody};
-use orbweaver_tests::postgres::Postgres;
 use serde_json::{Value, json};
 
-use super::{Client, Service};
+use super::{Client, Service, database};
 
 /// The seed: the pages of these runs are below it.
 pub const SEED: &str = "http://127.0.0.1:8081/";
@@ -56,7 +55,7 @@ pub async fn without_workers(postgres: bool, change: impl FnOnce(&mut Config)) -
     Service::with(|config| {
         config.roles = vec![Role::Api];
         if postgres {
-            let url = Postgres::shared().database().expect("a database");
+            let url = database::postgres();
             config.database_url = Some(SafeUrl::new(url));
         }
         change(config);

@@ -13,10 +13,9 @@ use orbweaver_server::config::Config;
 use orbweaver_server::serve::{self, Running};
 use orbweaver_server::service::{self as assembled, Service as Assembled};
 use orbweaver_server::telemetry::{self, PrometheusHandle};
-use orbweaver_tests::postgres::Postgres;
 use tempfile::TempDir;
 
-use super::Client;
+use super::{Client, database};
 
 /// The first key: well-formed, and of no use elsewhere.
 pub const KEY: &str = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -46,7 +45,7 @@ impl Service {
 
     /// Starts it on PostgreSQL with a changed configuration.
     pub async fn on_postgres_with(change: impl FnOnce(&mut Config)) -> Self {
-        let url = Postgres::shared().database().expect("a database");
+        let url = database::postgres();
         Self::with(|config| {
             config.database_url = Some(SafeUrl::new(url));
             change(config);

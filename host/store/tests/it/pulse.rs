@@ -112,10 +112,10 @@ async fn on_postgres_another_node_tells_of_work_and_keys_at_once() {
 /// in for what it cannot do.
 #[tokio::test]
 async fn on_postgres_migrations_and_notices_go_to_the_server_itself() {
-    let server = crate::support::postgres();
+    let server = crate::support::postgres_without_schema();
     let options = Options {
         direct_url: Some(server.url.clone()),
-        ..crate::support::postgres()
+        ..crate::support::postgres_without_schema()
     };
     let store = Store::open(&options).await.unwrap();
     let _pulse = store.pulse();

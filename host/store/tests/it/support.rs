@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use orbweaver_postgres::Postgres;
-use orbweaver_store::Options;
+use orbweaver_store::{Options, Store};
 use tempfile::TempDir;
 
 /// Options of a new, empty SQLite file, which is deleted with the folder.
@@ -16,15 +16,27 @@ pub fn sqlite() -> (Options, TempDir) {
 /// Names the folder of a PostgreSQL server for the tests of a process, if they are not to start one.
 pub const SERVER: &str = "ORBWEAVER_TEST_POSTGRES";
 
-/// Options of a fresh, empty PostgreSQL database.
+/// Options of a new PostgreSQL database, which has the schema and no rows.
 pub fn postgres() -> Options {
+    let copy = server().copy(async |url| {
+        Store::open(&Options::url(url)).await?.close().await;
+        Ok(())
+    });
+    Options::url(copy.unwrap())
+}
+
+/// Options of a new PostgreSQL database without the schema.
+pub fn postgres_without_schema() -> Options {
+    Options::url(server().database().unwrap())
+}
+
+fn server() -> &'static Postgres {
     static GIVEN: OnceLock<Option<Postgres>> = OnceLock::new();
     let given = GIVEN.get_or_init(|| {
         let folder = std::env::var_os(SERVER)?;
         Some(Postgres::attach(Path::new(&folder)).unwrap())
     });
-    let server = given.as_ref().unwrap_or_else(|| Postgres::shared());
-    Options::url(server.database().unwrap())
+    given.as_ref().unwrap_or_else(|| Postgres::shared())
 }
 
 /// Turns each function into one test per database. It takes the options of an empty database.
