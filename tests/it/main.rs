@@ -65,6 +65,7 @@ mod proxy_faults;
 mod quota;
 mod rates;
 mod receivers;
+mod replicas;
 mod robots;
 mod scan;
 mod search;

@@ -39,6 +39,14 @@ pub fn hostile_target_dir() -> PathBuf {
 pub fn cargo(dir: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(dir);
+    // Variables that describe this program to it. Some build scripts run again when they change (ring's),
+    // and then all that is built on them, for whoever uses `cargo xtask` and `cargo` by turns.
+    for (name, _) in std::env::vars_os() {
+        let describes = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+        if (name.to_str()).is_some_and(|name| describes.iter().any(|kind| name.starts_with(kind))) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
