@@ -88,7 +88,7 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
 enum Gap {
     None,
     Space,
-    /// White space with a line end, which between two Han characters means nothing.
+    /// White space of the source with a line end, which between two Han characters means nothing.
     LineEnd,
     Line,
 }
@@ -97,7 +97,7 @@ impl Gap {
     fn of(white: &str) -> Self {
         if white.is_empty() {
             Self::None
-        } else if white.contains('\n') {
+        } else if white.is_ascii() && white.contains('\n') {
             Self::LineEnd
         } else {
             Self::Space

@@ -287,6 +287,11 @@ fn a_line_end_between_han_characters_is_no_space() {
         "<p>蜘蛛在网的中央等待，直到有东西碰到它\n的一根丝线。 蜘蛛在网的中央等待，\n直到有东西碰到它。 Ten\nwebs.</p>",
         "蜘蛛在网的中央等待，直到有东西碰到它的一根丝线。 蜘蛛在网的中央等待，直到有东西碰到它。 Ten webs.",
     )]);
+    // A space that was written as a character is one.
+    check_words(&[(
+        "<p>蜘蛛在网的中央等待，直到有东西碰到它\n\u{3000}的一根丝线。 Ten webs.</p>",
+        "蜘蛛在网的中央等待，直到有东西碰到它 的一根丝线。 Ten webs.",
+    )]);
 }
 
 #[test]
