@@ -4,23 +4,31 @@ use orbweaver_sdk::dom::{Node, attr, tag};
 
 /// Whether the words of an element and of the one directly before it are apart on the screen,
 /// as style sheets make badges, tags, a number and its unit: links are as a rule, and spans of
-/// different classes. Words are never cut: both sides must have two letters or digits in a row.
+/// different classes. Words are never cut: letters or digits must meet, and neither side may be
+/// one of them alone. Two pieces of code or keys in a row are boxes, however short.
 pub fn are_apart(node: Node<'_>) -> bool {
     /// Nodes of each side that are looked at.
     const NEAR: usize = 4;
+    /// Characters of each side that are looked at for a second letter.
+    const FAR: usize = 16;
     let is_part = |tag| matches!(tag, tag::SPAN | tag::A);
-    if !is_part(node.tag()) {
-        return false;
-    }
-    let Some(before) = node.prev_sibling().filter(|n| is_part(n.tag())) else {
+    let is_box = |tag| matches!(tag, tag::CODE | tag::KBD | tag::SAMP | tag::TT);
+    let Some(before) = node.prev_sibling() else {
         return false;
     };
+    if is_box(node.tag()) {
+        return is_box(before.tag());
+    }
+    if !is_part(node.tag()) || !is_part(before.tag()) {
+        return false;
+    }
     let both_spans = node.tag() == tag::SPAN && before.tag() == tag::SPAN;
     if both_spans && before.attr(attr::CLASS) == node.attr(attr::CLASS) && !is_one_of_many(node) {
         return false;
     }
-    let two_letters = |chars: &mut dyn Iterator<Item = char>| {
-        chars.take(2).filter(|c| c.is_alphanumeric()).count() == 2
+    let meets = |chars: &mut dyn Iterator<Item = char>| {
+        chars.next().is_some_and(char::is_alphanumeric)
+            && chars.take(FAR).any(char::is_alphanumeric)
     };
     let after = node
         .descendants()
@@ -33,8 +41,8 @@ pub fn are_apart(node: Node<'_>) -> bool {
         .filter_map(|id| node.view().node(id))
         .map(|n| n.text())
         .find(|t| !t.is_empty());
-    after.is_some_and(|t| two_letters(&mut t.chars()))
-        && last.is_some_and(|t| two_letters(&mut t.chars().rev()))
+    after.is_some_and(|t| meets(&mut t.chars()))
+        && last.is_some_and(|t| meets(&mut t.chars().rev()))
 }
 
 /// Whether a span is one of a row of spans of one class without text between them: badges.
@@ -44,6 +52,15 @@ fn is_one_of_many(span: Node<'_>) -> bool {
     span.attr(attr::CLASS)
         .is_some_and(|c| !c.trim_ascii().is_empty())
         && !span.has_attr(attr::STYLE)
+}
+
+/// Whether a character is of a script that is written without spaces between words: a line end
+/// between two of them is none (CSS Text 3, segment break transformation).
+pub fn is_han(c: char) -> bool {
+    matches!(c,
+        '\u{2e80}'..='\u{2fdf}' | '\u{3000}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{ff01}'..='\u{ff60}' | '\u{20000}'..='\u{323af}')
 }
 
 #[cfg(test)]
@@ -60,6 +77,14 @@ mod tests {
             ),
             ("<a href=/a>Action</a><a href=/b>Shooter</a>", true),
             ("<a href=/a><span>Action</span></a><span>12</span>", true),
+            ("<a href=/a>World War I</a><a href=/b>Shooter</a>", true),
+            (
+                "<a href=/a>Search jobs</a><a href=/b>R&amp;D jobs</a>",
+                true,
+            ),
+            ("<a href=/a>P</a><a href=/b>acking</a>", false),
+            ("<kbd>F</kbd><kbd>Tab</kbd>", true),
+            ("<kbd>F</kbd><span class=k>Tab</span>", false),
             ("<span class=p>東京</span><span class=q>大阪</span>", true),
             // An effect that cuts a word into letters, or moves its parts one by one.
             ("<span class=c>W</span><span class=c>e</span>", false),

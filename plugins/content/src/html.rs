@@ -8,6 +8,8 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::text::{push_escaped_html as escape, stretches};
 use orbweaver_sdk::urls::{Base, Resolved};
 
+use crate::invisible;
+use crate::math;
 use crate::measure::{BLOCK, DROP, Info, SKIP, get};
 
 /// Where an element goes in the output.
@@ -42,6 +44,11 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32, base: Option<&Base>) ->
         let me = get(info, id);
         if me.state & (SKIP | DROP) != 0 {
             writer.space |= me.state & BLOCK == 0;
+            id = here.end();
+            continue;
+        }
+        if me.tag == tag::MATH {
+            writer.formula(here);
             id = here.end();
             continue;
         }
@@ -212,16 +219,25 @@ impl Writer<'_> {
 
     fn text(&mut self, text: &str) {
         if self.pre > 0 {
-            return escape(text, &mut self.out);
+            return escape(&invisible::of_code(text), &mut self.out);
         }
         self.space |= text.starts_with(char::is_whitespace);
         for stretch in stretches(text) {
             if std::mem::replace(&mut self.space, true) {
                 self.push_space();
             }
-            escape(stretch, &mut self.out);
+            escape(&invisible::of_text(stretch), &mut self.out);
         }
         self.space &= text.ends_with(char::is_whitespace);
+    }
+
+    /// A formula as TeX, apart from the words beside it.
+    fn formula(&mut self, math: Node<'_>) {
+        let mut tex = String::new();
+        math::push_tex(math, &mut tex);
+        self.space = true;
+        self.text(math::bare(&tex));
+        self.space = true;
     }
 
     /// A space, but none at the start of a line.

@@ -168,6 +168,9 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
     let mut link_end = 0;
     // In a hidden subtree up to here.
     let mut hide_end = 0;
+    // Up to here there may be code with numbers beside its lines: preformatted, or a table of two
+    // columns.
+    let mut code_end = 0;
     let mut id = 0;
     while id < count {
         let Some(node) = view.node(id) else { break };
@@ -197,7 +200,8 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
             }
             Kind::Element => {
                 let tag = node.tag();
-                let skip = is_skipped(tag) && !(tag == tag::BUTTON && visible::is_label(node));
+                let skip = is_skipped(tag) && !(tag == tag::BUTTON && visible::is_label(node))
+                    || id < code_end && visible::is_line_number(node);
                 // What has no text to read stays so where it is hidden.
                 let mut state = if skip { SKIP } else { hide };
                 let mut owner = owner;
@@ -209,6 +213,9 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
                 if is_block(tag) {
                     state |= BLOCK;
                     owner = id;
+                    if matches!(tag, tag::PRE | tag::LISTING | tag::XMP | tag::TABLE) {
+                        code_end = code_end.max(node.end());
+                    }
                 }
                 if matches!(tag, tag::H1..=tag::H6) {
                     state |= HEADING | TITLED;

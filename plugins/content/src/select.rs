@@ -5,7 +5,7 @@ use std::ops::Range;
 use orbweaver_sdk::dom::{View, tag};
 
 use crate::blocks::Blocks;
-use crate::measure::{DROP, HIDE, Info, PICTURE, SKIP, get};
+use crate::measure::{BLOCK, DROP, HIDE, Info, PICTURE, SKIP, get};
 
 /// By block, whether the selection has it.
 pub fn kept(view: &View<'_>, info: &[Info], root: u32, blocks: &Blocks) -> Vec<bool> {
@@ -35,6 +35,7 @@ pub fn kept(view: &View<'_>, info: &[Info], root: u32, blocks: &Blocks) -> Vec<b
 /// where the blocks before and behind them do, and pictures with a caption, which are no part of
 /// the text, beside one block that does. Returns the smallest subtree that holds all that is kept.
 pub fn apply(view: &View<'_>, info: &mut [Info], blocks: &Blocks, keep: &[bool]) -> u32 {
+    let keep = &whole_listings(view, blocks, keep);
     let is_kept = |block: usize| keep.get(block).copied().unwrap_or(false);
     let mut pictures = pictures(view, info, blocks, keep);
     // Texts and pictures in the subtree that are kept.
@@ -71,7 +72,12 @@ pub fn apply(view: &View<'_>, info: &mut [Info], blocks: &Blocks, keep: &[bool])
             count = u32::from(keeps && me.chars > 0);
         } else if count == 0 && !matches!(me.tag, tag::BR | tag::WBR) {
             let next = blocks.before.get(id).copied().unwrap_or(0) as usize;
-            drop = me.chars > 0 || next == 0 || !is_kept(next - 1) || !is_kept(next);
+            // Highlighters wrap the white space between words in elements of its own.
+            let is_space = block > 0
+                && is_kept(block - 1)
+                && me.state & BLOCK == 0
+                && node.first_child().is_some_and(|child| child.is_text());
+            drop = me.chars > 0 || !is_space && (next == 0 || !is_kept(next - 1) || !is_kept(next));
         }
         if let Some(slot) = info.get_mut(id) {
             slot.state &= !(DROP | PICTURE);
@@ -104,6 +110,31 @@ pub fn apply(view: &View<'_>, info: &mut [Info], blocks: &Blocks, keep: &[bool])
         at = child;
     }
     at.id()
+}
+
+/// The kept blocks, with preformatted text as a whole: code of which lines are missing is none.
+/// That is kept of which most characters are.
+fn whole_listings(view: &View<'_>, blocks: &Blocks, keep: &[bool]) -> Vec<bool> {
+    let mut keep = keep.to_vec();
+    let mut id = 0;
+    while let Some(node) = view.node(id) {
+        id += 1;
+        if !matches!(node.tag(), tag::PRE | tag::LISTING | tag::XMP) {
+            continue;
+        }
+        id = node.end();
+        let range = blocks.range(node.id(), node.end());
+        let lines = blocks.list.get(range.clone()).unwrap_or_default();
+        let Some(kept) = keep.get_mut(range).filter(|kept| kept.len() > 1) else {
+            continue;
+        };
+        let sum = |wanted: bool| -> u64 {
+            let of = lines.iter().zip(kept.iter()).filter(|(_, k)| **k == wanted);
+            of.map(|(line, _)| u64::from(line.chars)).sum()
+        };
+        kept.fill(sum(true) > sum(false));
+    }
+    keep
 }
 
 /// The pictures with captions that stay as they are, in document order.

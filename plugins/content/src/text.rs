@@ -4,6 +4,8 @@ use orbweaver_sdk::dom::{View, tag};
 use orbweaver_sdk::text::stretches;
 
 use crate::apart;
+use crate::invisible;
+use crate::math;
 use crate::measure::{BLOCK, DROP, Info, PICTURE, SKIP, get};
 
 /// Writes what is left of a subtree. Lines are separated by `\n`; runs of white space
@@ -15,8 +17,10 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
     let mut out = String::with_capacity(get(info, root).chars as usize + 64);
     let mut id = root;
     let mut owner = u32::MAX;
-    let mut pre_end = 0;
+    // Preformatted text, and code, of which no two parts are apart: both end here.
+    let (mut pre_end, mut code_end) = (0, 0);
     let mut gap = Gap::None;
+    let mut tex = String::new();
     // Ends of custom elements, whose parts are apart on the screen.
     let mut apart: Vec<u32> = Vec::new();
     while id < node.end() {
@@ -31,6 +35,20 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
             } else {
                 Gap::None
             });
+            id = here.end();
+            continue;
+        }
+        if me.tag == tag::MATH {
+            let around = if math::is_display(here) {
+                Gap::Line
+            } else {
+                Gap::Space
+            };
+            tex.clear();
+            math::push_tex(here, &mut tex);
+            gap = gap.max(around);
+            push(&mut out, math::bare(&tex), &mut gap, false);
+            gap = gap.max(around);
             id = here.end();
             continue;
         }
@@ -50,8 +68,15 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
         } else if me.tag == tag::UNKNOWN && here.is_element() && here.name().contains('-') {
             gap = gap.max(Gap::Space);
             apart.push(here.end());
-        } else if gap == Gap::None && id >= pre_end && apart::are_apart(here) {
+        } else if gap == Gap::None
+            && id >= pre_end.max(code_end)
+            && (me.tag == tag::IMG || apart::are_apart(here))
+        {
+            // A picture stands between the words beside it.
             gap = Gap::Space;
+        }
+        if matches!(me.tag, tag::CODE | tag::KBD | tag::SAMP | tag::TT) {
+            code_end = code_end.max(here.end());
         }
         id += 1;
     }
@@ -63,7 +88,21 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
 enum Gap {
     None,
     Space,
+    /// White space of the source with a line end, which between two Han characters means nothing.
+    LineEnd,
     Line,
+}
+
+impl Gap {
+    fn of(white: &str) -> Self {
+        if white.is_empty() {
+            Self::None
+        } else if white.is_ascii() && white.contains('\n') {
+            Self::LineEnd
+        } else {
+            Self::Space
+        }
+    }
 }
 
 fn push(out: &mut String, text: &str, gap: &mut Gap, pre: bool) {
@@ -71,27 +110,33 @@ fn push(out: &mut String, text: &str, gap: &mut Gap, pre: bool) {
         if *gap == Gap::Line && !out.is_empty() && !out.ends_with('\n') {
             out.push('\n');
         }
-        out.push_str(text);
+        out.push_str(&invisible::of_code(text));
         *gap = Gap::None;
         return;
     }
-    if text.starts_with(|c: char| c.is_whitespace()) {
-        *gap = (*gap).max(Gap::Space);
-    }
+    let mut rest = text;
     for stretch in stretches(text) {
+        let at = rest.len() - rest.trim_start().len();
+        *gap = (*gap).max(Gap::of(rest.get(..at).unwrap_or("")));
+        rest = rest.get(at + stretch.len()..).unwrap_or("");
         if !out.is_empty() {
             match gap {
                 Gap::None => {}
-                Gap::Space => out.push(' '),
+                Gap::LineEnd if joins(out, stretch) => {}
+                Gap::Space | Gap::LineEnd => out.push(' '),
                 Gap::Line => out.push('\n'),
             }
         }
-        out.push_str(stretch);
-        *gap = Gap::Space;
-    }
-    if !text.ends_with(|c: char| c.is_whitespace()) && *gap == Gap::Space {
+        out.push_str(&invisible::of_text(stretch));
         *gap = Gap::None;
     }
+    *gap = (*gap).max(Gap::of(rest));
+}
+
+/// Whether text goes on behind a line end of the source without a space.
+fn joins(out: &str, next: &str) -> bool {
+    let is_han = |c: Option<char>| c.is_some_and(apart::is_han);
+    is_han(next.chars().next()) && is_han(out.chars().next_back())
 }
 
 /// The characters that [`render`] would write, white space aside.

@@ -202,3 +202,37 @@ pub fn is_unstyled(node: Node<'_>) -> bool {
                 && matches!(value.trim_ascii(), "normal" | "400")
         })
 }
+
+/// Whether an element is the number beside a line of code, or a column of them, by the class
+/// names that highlighters give.
+pub fn is_line_number(node: Node<'_>) -> bool {
+    let may_be = matches!(
+        node.tag(),
+        tag::SPAN | tag::DIV | tag::TD | tag::A | tag::UL | tag::OL
+    );
+    may_be
+        && node.attr(attr::CLASS).is_some_and(|classes| {
+            classes.split_ascii_whitespace().any(|class| {
+                matches!(
+                    class,
+                    "lineno"
+                        | "linenos"
+                        | "line-number"
+                        | "line-numbers"
+                        | "linenumber"
+                        | "lnt"
+                        | "gutter"
+                        | "linenodiv"
+                        | "rouge-gutter"
+                        | "hljs-ln-numbers"
+                        | "hljs-ln-n"
+                        | "blob-num"
+                        | "line-numbers-rows"
+                        | "react-syntax-highlighter-line-number"
+                        | "LineNumbers"
+                        | "codehilite-lineno"
+                        | "ln-num"
+                )
+            })
+        })
+}

@@ -153,17 +153,19 @@ fn plain_text(markdown: &str) -> String {
     out
 }
 
-/// The Markdown below the headline, which is no part of the article's text; all of it where the
-/// article begins with the same words.
+/// The Markdown below the headline, which is no part of the article's text, or all of it:
+/// content may begin with its headline. The one with the article's words where one has them.
 fn without_headline<'m>(markdown: &'m str, article: &str) -> &'m str {
     let Some((headline, rest)) = markdown.split_once("\n\n") else {
         return markdown;
     };
-    let Some(words) = headline.strip_prefix("# ").map(plain_text) else {
-        return markdown;
-    };
-    let is_in_article = metric::tokens(article).starts_with(&metric::tokens(&words));
-    if is_in_article { markdown } else { rest }
+    let is_headline = headline.starts_with("# ");
+    let differs = |markdown: &str| first_difference(article, &plain_text(markdown)).is_some();
+    if is_headline && (differs(markdown) || !differs(rest)) {
+        rest
+    } else {
+        markdown
+    }
 }
 
 /// A few words from where two texts begin to differ; `None` where their words are equal.

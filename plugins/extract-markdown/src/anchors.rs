@@ -44,7 +44,9 @@ impl<'a> Walker<'a> {
 
     pub(crate) fn close_link(&mut self) {
         let (id, opened_at) = self.open_link;
-        if self.w.out.len() == opened_at
+        // The words of main content are those of its text.
+        if !self.is_planned()
+            && self.w.out.len() == opened_at
             && let Some(node) = self.view.node(id)
             && node
                 .attr(attr::HREF)

@@ -1,5 +1,6 @@
 //! Code: spans in a line, and fenced blocks.
 
+use orbweaver_content::{invisible, visible};
 use orbweaver_sdk::dom::{Node, attr, tag};
 
 use crate::marks::Kind;
@@ -126,8 +127,12 @@ impl<'a> Walker<'a> {
                 return;
             };
             id += 1;
+            if self.skips(below.id()) {
+                id = self.pass(below);
+                continue;
+            }
             if below.is_text() {
-                push_code(below.text(), out);
+                out.push_str(&invisible::of_code(below.text()));
                 continue;
             }
             match below.tag() {
@@ -140,11 +145,7 @@ impl<'a> Walker<'a> {
                 | tag::TEXTAREA
                 | tag::SELECT
                 | tag::NOSCRIPT => id = below.end(),
-                tag::SPAN | tag::DIV | tag::TD | tag::A | tag::UL | tag::OL
-                    if is_line_number(below) =>
-                {
-                    id = below.end();
-                }
+                _ if visible::is_line_number(below) => id = below.end(),
                 tag::DIV | tag::P | tag::LI | tag::TR | tag::UL | tag::OL => {
                     break_line(out);
                     self.ends.push(below.end());
@@ -165,22 +166,6 @@ fn break_line(out: &mut String) {
     }
 }
 
-/// Appends text of code: no-break spaces as spaces, what is invisible left out.
-fn push_code(text: &str, out: &mut String) {
-    let odd = |c: char| matches!(c, '\u{a0}' | '\u{200b}' | '\u{feff}' | '\r' | '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f');
-    let mut rest = text;
-    while let Some(at) = rest.find(odd) {
-        let (plain, tail) = rest.split_at(at);
-        out.push_str(plain);
-        let mut chars = tail.chars();
-        if chars.next() == Some('\u{a0}') {
-            out.push(' ');
-        }
-        rest = chars.as_str();
-    }
-    out.push_str(rest);
-}
-
 fn longest_run(text: &str) -> usize {
     let (mut run, mut longest) = (0, 0);
     for byte in text.bytes() {
@@ -188,34 +173,6 @@ fn longest_run(text: &str) -> usize {
         longest = longest.max(run);
     }
     longest
-}
-
-/// Class names that highlighters give to the numbers beside the lines.
-pub(crate) fn is_line_number(node: Node<'_>) -> bool {
-    node.attr(attr::CLASS).is_some_and(|classes| {
-        classes.split_ascii_whitespace().any(|class| {
-            matches!(
-                class,
-                "lineno"
-                    | "linenos"
-                    | "line-number"
-                    | "line-numbers"
-                    | "linenumber"
-                    | "lnt"
-                    | "gutter"
-                    | "linenodiv"
-                    | "rouge-gutter"
-                    | "hljs-ln-numbers"
-                    | "hljs-ln-n"
-                    | "blob-num"
-                    | "line-numbers-rows"
-                    | "react-syntax-highlighter-line-number"
-                    | "LineNumbers"
-                    | "codehilite-lineno"
-                    | "ln-num"
-            )
-        })
-    })
 }
 
 /// The language that a code block names: on itself, on a `<code>` in it, or on the boxes

@@ -1,6 +1,7 @@
 //! Text into Markdown: white space collapsed, and a backslash before what would read as
 //! markup otherwise, only there. Rules by CommonMark 0.31 and GFM's extensions.
 
+use orbweaver_content::invisible::{Wide, wide};
 use orbweaver_sdk::text::ByteSet;
 
 use crate::marks::Kind;
@@ -52,39 +53,6 @@ const SEARCHED: usize = 16;
 
 fn class(byte: u8) -> u8 {
     CLASS[usize::from(byte)]
-}
-
-/// What a character that begins with a [`WIDE`] byte is.
-enum Wide {
-    Text(usize),
-    Space(usize),
-    /// Zero-width: a byte order mark, a soft hyphen, a zero-width space.
-    Nothing(usize),
-}
-
-fn wide(bytes: &[u8], at: usize) -> Wide {
-    let rest = bytes.get(at..).unwrap_or_default();
-    match *rest {
-        [0xc2, 0xa0 | 0x85, ..] => Wide::Space(2),
-        [0xc2, 0xad | 0x80..=0x9f, ..] => Wide::Nothing(2),
-        [0xc2, ..] => Wide::Text(2),
-        // Between letters of scripts that have no other mark between words it stays.
-        [0xe2, 0x80, 0x8b, next, ..]
-            if next >= 0xe0
-                && at
-                    .checked_sub(1)
-                    .and_then(|i| bytes.get(i))
-                    .is_some_and(|&b| b >= 0x80) =>
-        {
-            Wide::Text(3)
-        }
-        [0xe2, 0x80, 0x8b, ..] | [0xe2, 0x81, 0xa0, ..] | [0xef, 0xbb, 0xbf, ..] => {
-            Wide::Nothing(3)
-        }
-        [0xe2, 0x80, 0xa8 | 0xa9, ..] => Wide::Space(3),
-        [0xe2 | 0xef, ..] => Wide::Text(3),
-        _ => Wide::Text(1),
-    }
 }
 
 /// The text from `from` to `to`; both are ASCII boundaries found by scanning.
@@ -294,7 +262,8 @@ impl Writer {
         let Some((&byte, tail)) = rest.split_first() else {
             return at;
         };
-        let ends = |b: Option<&u8>| b.is_none_or(|&b| class(b) == SPACE);
+        // A no-break space is written as a space, and what is never written may come before one.
+        let ends = |b: Option<&u8>| b.is_none_or(|&b| matches!(class(b), SPACE | WIDE | CONTROL));
         let escape = match byte {
             b'#' => {
                 let run = run_of(bytes, at, b'#');

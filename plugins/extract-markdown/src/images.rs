@@ -45,6 +45,10 @@ impl<'a> Walker<'a> {
         tail.push_str("](");
         let has_source = source.is_some_and(|source| self.to.push(source, in_cell, &mut tail));
         if has_source || !alt.trim().is_empty() {
+            if !has_source && title.is_some() {
+                // A title without a destination before it would be read as one.
+                tail.push_str("<>");
+            }
             if let Some(title) = title.filter(|t| t.trim() != alt.trim()) {
                 push_title(title, in_cell, &mut tail);
             }

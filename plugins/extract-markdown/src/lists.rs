@@ -106,6 +106,7 @@ impl<'a> Walker<'a> {
                 ..List::default()
             });
         }
+        let planned = self.is_planned();
         let Some(list) = self.lists.last_mut() else {
             return;
         };
@@ -114,7 +115,8 @@ impl<'a> Walker<'a> {
         }
         list.in_item = true;
         self.scratch.clear();
-        if list.ordered {
+        // A cell has no lists: what it shows of one is text, and a number would be a word of it.
+        if list.ordered && !(planned && self.w.mode == Mode::Cell) {
             use std::fmt::Write;
             let delimiter = if list.alternate { ')' } else { '.' };
             // Writing to a String does not fail.

@@ -206,6 +206,10 @@ impl Writer {
         while let Some(&mark) = self.marks.get(self.opened) {
             let index = self.opened;
             self.opened += 1;
+            if mark.kind.delimiter().is_none() {
+                // An emphasis inside of it is not the one that ended before it.
+                self.closed.clear();
+            }
             let (at, tag) = match mark.kind {
                 Kind::Link => {
                     self.before_bracket();
@@ -214,6 +218,10 @@ impl Writer {
                     (self.out.len() - 1, false)
                 }
                 Kind::Code { fence, padded } => {
+                    if self.out.ends_with('`') && !self.out.ends_with("\\`") {
+                        // Two spans that touch would be one.
+                        self.out.push(' ');
+                    }
                     let at = self.out.len();
                     self.backticks(fence);
                     if padded {
@@ -309,7 +317,7 @@ impl Writer {
     /// Before the `[` of a link: `!` would make it an image, and a link that touches the
     /// one before would read as one word with it.
     fn before_bracket(&mut self) {
-        if self.link_end == self.out.len() {
+        if self.link_end == self.out.len() && !self.keeps_words {
             self.out.push(' ');
         } else if self.out.ends_with('!') {
             self.out.pop();

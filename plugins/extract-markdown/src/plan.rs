@@ -92,8 +92,33 @@ impl Plan {
             let found = headline(view, content, first_text)
                 .or_else(|| titled(view, content).filter(|node| !plan.shows(view, *node)));
             plan.headline = found.map(|heading| heading.id()..heading.end());
+            if let Some(heading) = found {
+                plan.skip_repetition(view, content, heading, first_text);
+            }
         }
         plan
+    }
+
+    /// Leaves the first block of the part out where it only says the headline again.
+    fn skip_repetition(
+        &mut self,
+        view: &View<'_>,
+        content: &Selection,
+        heading: Node<'_>,
+        first_text: u32,
+    ) {
+        let owner = get(&content.info, first_text).owner;
+        let Some(block) = view.node(owner).filter(|n| self.part.contains(&n.id())) else {
+            return;
+        };
+        let said = letters(block);
+        if said.is_empty() || said != letters(heading) {
+            return;
+        }
+        let texts = block.descendants().filter(Node::is_text).map(|n| n.id());
+        self.skips.extend(texts);
+        self.skips.sort_unstable();
+        self.skips.dedup();
     }
 
     /// Whether the part has the element.

@@ -1,9 +1,9 @@
 //! Tables. Data becomes a GFM table, written row by row as the walk comes by; a table that
 //! only lays out a page is taken apart into blocks.
 
+use orbweaver_content::visible;
 use orbweaver_sdk::dom::{Node, attr, tag};
 
-use crate::code::is_line_number;
 use crate::table_shape::{Align, Shape, colspan, has_content, rowspan};
 use crate::walk::{Close, Walker};
 use crate::writer::{Gap, Mode, Space};
@@ -62,7 +62,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Whether rows and cells that begin here are of the data table.
-    fn in_table(&self) -> bool {
+    pub(crate) fn in_table(&self) -> bool {
         self.table.open && self.w.mode == Mode::Flow
     }
 
@@ -98,6 +98,19 @@ impl<'a> Walker<'a> {
         self.table.in_row = true;
         self.push(node, Close::Row);
         node.id() + 1
+    }
+
+    /// A row or cell that is left out keeps its place: what is below or behind it stays in its
+    /// column.
+    pub(crate) fn pass_in_table(&mut self, node: Node<'a>) {
+        match node.tag() {
+            tag::TR if self.in_table() => self.skip_row(),
+            tag::TD | tag::TH if self.in_table() && self.table.in_row => {
+                self.enter_cell(node);
+                self.close_cell();
+            }
+            _ => {}
+        }
     }
 
     /// A row without content takes one from the cells that reach into it.
@@ -159,13 +172,19 @@ impl<'a> Walker<'a> {
 
     pub(crate) fn open_cell(&mut self, node: Node<'a>) -> u32 {
         if !self.in_table() || !self.table.in_row {
-            if self.w.mode == Mode::Flow && is_line_number(node) {
+            if self.w.mode == Mode::Flow && visible::is_line_number(node) {
                 return self.pass(node);
             }
             self.w.soft_space(Space::Blank);
             self.push(node, Close::Space);
             return node.id() + 1;
         }
+        self.enter_cell(node);
+        self.push(node, Close::Cell);
+        node.id() + 1
+    }
+
+    fn enter_cell(&mut self, node: Node<'a>) {
         self.taken_cells();
         self.table.cell = (colspan(node), rowspan(node));
         self.w.out.push(' ');
@@ -174,8 +193,6 @@ impl<'a> Walker<'a> {
         self.w.gap = Gap::None;
         self.w.space = Space::None;
         self.w.hard_break = false;
-        self.push(node, Close::Cell);
-        node.id() + 1
     }
 
     pub(crate) fn close_cell(&mut self) {

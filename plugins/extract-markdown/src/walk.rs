@@ -2,6 +2,7 @@
 //! where elements end.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::text::is_block;
 use orbweaver_sdk::urls::Base;
 
 use crate::destinations::Destinations;
@@ -60,15 +61,19 @@ pub(crate) struct Walker<'a> {
     /// Containers around what a `<noscript>`'s source holds.
     pub source_depth: usize,
     plan: &'a Plan,
+    /// The headline is being written: whatever its level in the page, it is the first of the text.
+    in_headline: bool,
     /// The next of the plan's subtrees to leave out.
     skip: usize,
 }
 
 impl<'a> Walker<'a> {
     pub fn new(view: &'a View<'a>, base: Option<&'a Base>, plan: &'a Plan) -> Self {
+        let mut w = Writer::with_capacity(view.len() as usize * 12);
+        w.keeps_words = plan.hidden == Hidden::Planned;
         Self {
             view,
-            w: Writer::with_capacity(view.len() as usize * 12),
+            w,
             to: Destinations::new(base),
             frames: Vec::with_capacity(64),
             containers: Vec::new(),
@@ -82,6 +87,7 @@ impl<'a> Walker<'a> {
             no_code_before: 0,
             source_depth: 0,
             plan,
+            in_headline: false,
             skip: 0,
         }
     }
@@ -91,7 +97,9 @@ impl<'a> Walker<'a> {
         if let Some(headline) = &self.plan.headline {
             // It may be among what is left out of the part.
             self.skip = self.plan.skips.len();
+            self.in_headline = true;
             self.walk(headline.start, headline.end);
+            self.in_headline = false;
             self.skip = 0;
         }
         self.walk(self.plan.part.start, self.plan.part.end);
@@ -160,6 +168,11 @@ impl<'a> Walker<'a> {
         self.frames.last().map_or(u32::MAX, |f| f.end)
     }
 
+    /// Whether only the main content is wanted, whose words are those of its plain text.
+    pub fn is_planned(&self) -> bool {
+        self.plan.hidden == Hidden::Planned
+    }
+
     /// Whether hidden content is wanted, since there is no other.
     pub fn shows_hidden(&self) -> bool {
         self.plan.hidden == Hidden::Show
@@ -184,8 +197,9 @@ impl<'a> Walker<'a> {
         let id = node.id();
         let tag = node.tag();
         if self.skips(id) {
+            self.pass_in_table(node);
             // What is beside it stays apart.
-            if self.plan.hidden == Hidden::Planned && breaks(tag) {
+            if self.is_planned() && is_block(tag) && !self.in_table() {
                 self.w.block();
             }
             return self.pass(node);
@@ -242,7 +256,10 @@ impl<'a> Walker<'a> {
             tag::DEL | tag::S | tag::STRIKE => self.mark(node, Kind::Strike),
             tag::SUP if !holds_link(node) => self.mark(node, Kind::Superscript),
             tag::SUB if !holds_link(node) => self.mark(node, Kind::Subscript),
-            tag::CODE | tag::KBD | tag::SAMP | tag::TT => return self.inline_code(node),
+            tag::CODE | tag::KBD | tag::SAMP | tag::TT => {
+                self.part(node);
+                return self.inline_code(node);
+            }
             tag::PRE | tag::LISTING | tag::XMP | tag::PLAINTEXT => return self.preformatted(node),
             tag::BR => self.w.line_break(),
             tag::HR => self.rule(),
@@ -250,7 +267,12 @@ impl<'a> Walker<'a> {
             tag::LI => self.open_item(node),
             tag::BLOCKQUOTE => self.container(node, "> ", "> "),
             tag::DD => self.container(node, ": ", "  "),
-            tag::IMG | tag::IMAGE => self.image(node),
+            tag::IMG | tag::IMAGE => {
+                self.image(node);
+                if self.is_planned() && !self.w.code {
+                    self.w.soft_space(Space::Blank);
+                }
+            }
             tag::TABLE => return self.open_table(node, look == Look::Presentation),
             tag::TR => return self.open_row(node),
             tag::TD | tag::TH => return self.open_cell(node),
@@ -304,7 +326,7 @@ impl<'a> Walker<'a> {
                 self.w.soft_space(Space::Blank);
                 self.push(node, Close::Space);
             }
-            _ if look == Look::Block => self.block(node),
+            _ if look == Look::Block || is_block(tag) => self.block(node),
             tag::SPAN => self.part(node),
             _ => {}
         }
@@ -339,6 +361,7 @@ impl<'a> Walker<'a> {
         if self.w.mode != Mode::Flow {
             return self.push(node, Close::Block);
         }
+        let level = if self.in_headline { 1 } else { level };
         let marks = "###### ";
         let first = marks
             .get(6_usize.saturating_sub(level.into())..)
@@ -392,7 +415,7 @@ impl<'a> Walker<'a> {
         let begins_item = self.w.is_waiting()
             && self.w.mode == Mode::Flow
             && self.lists.last().is_some_and(|list| list.in_item);
-        if is_checkbox && begins_item {
+        if is_checkbox && begins_item && precedes_text(node) {
             self.w.raw(if node.has_attr(attr::CHECKED) {
                 "[x]"
             } else {
@@ -422,28 +445,21 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Whether text before and behind an element of this tag is apart even if it is left out.
-fn breaks(tag: u16) -> bool {
-    matches!(
-        tag,
-        tag::P
-            | tag::DIV
-            | tag::SECTION
-            | tag::ARTICLE
-            | tag::HEADER
-            | tag::FOOTER
-            | tag::NAV
-            | tag::ASIDE
-            | tag::FIGURE
-            | tag::FIGCAPTION
-            | tag::FORM
-            | tag::UL
-            | tag::OL
-            | tag::DL
-            | tag::TABLE
-            | tag::BLOCKQUOTE
-            | tag::H1..=tag::H6
-    )
+/// Whether an element stands before text of the same line: a check box that does is a task's, and
+/// one before a block is a control that folds it.
+fn precedes_text(node: Node<'_>) -> bool {
+    let mut next = node.next_sibling();
+    while let Some(after) = next {
+        if after.is_element() && is_block(after.tag()) {
+            return false;
+        }
+        let text = std::iter::once(after).chain(after.descendants());
+        if text.take(16).any(|n| !n.text().trim().is_empty()) {
+            return true;
+        }
+        next = after.next_sibling();
+    }
+    false
 }
 
 /// Whether a `<sup>` or `<sub>` is the frame of a footnote's link, which needs no other

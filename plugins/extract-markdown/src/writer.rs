@@ -5,6 +5,8 @@
 //! only its mark; the next text pays for all of them. So an empty element leaves no trace,
 //! white space never piles up, and marks always stand next to the words they belong to.
 
+use orbweaver_content::apart::is_han;
+
 use crate::marks::{Closed, Mark};
 
 /// What stands between two pieces of content.
@@ -82,6 +84,8 @@ pub(crate) struct Writer {
     pub link_tail: String,
     /// Where the last link ended.
     pub link_end: usize,
+    /// The words are those of another text: no white space is added between links.
+    pub keeps_words: bool,
 }
 
 /// A container to be left again; see [`Writer::enter`].
@@ -119,6 +123,7 @@ impl Writer {
             code: false,
             link_tail: String::new(),
             link_end: usize::MAX,
+            keeps_words: false,
         }
     }
 
@@ -334,11 +339,4 @@ impl Writer {
     fn joins_han(&self, next: char) -> bool {
         self.space == Space::LineEnd && is_han(next) && is_han(self.last_char())
     }
-}
-
-fn is_han(c: char) -> bool {
-    matches!(c,
-        '\u{2e80}'..='\u{2fdf}' | '\u{3000}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}'
-        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
-        | '\u{ff01}'..='\u{ff60}' | '\u{20000}'..='\u{323af}')
 }

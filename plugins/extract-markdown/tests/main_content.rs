@@ -205,6 +205,186 @@ fn the_words_are_those_of_the_article_on_pages_of_many_shapes() {
     }
 }
 
+/// The words of the Markdown and of the article between two paragraphs, which are the same.
+fn shared_words(content: &str) -> Vec<String> {
+    let (before, behind) = (paragraph("roof"), paragraph("tube"));
+    let html = page(&format!("{before}{before}{content}{behind}{behind}"));
+    let markdown = main_content(&html);
+    let found = read(&markdown);
+    assert_eq!(found, words(&article(&html)), "{content}: {markdown}");
+    let mut ends = found
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| *word == "chamber");
+    let start = ends.nth(1).expect("two paragraphs before").0 + 1;
+    let mut begins = found.iter().enumerate().skip(start);
+    let end = begins
+        .find(|(_, word)| *word == "Weaver")
+        .expect("a paragraph behind")
+        .0;
+    found[start..end].to_vec()
+}
+
+#[track_caller]
+fn check_words(cases: &[(&str, &str)]) {
+    for (html, expected) in cases {
+        assert_eq!(shared_words(html), words(expected), "{html}");
+    }
+}
+
+#[test]
+fn white_space_in_an_element_of_its_own_is_between_words() {
+    check_words(&[(
+        "<pre><span class=k>INSERT</span><span class=w> </span><span class=k>INTO</span> nests, a statement of a line</pre>",
+        "INSERT INTO nests, a statement of a line",
+    )]);
+}
+
+#[test]
+fn listings_are_kept_as_a_whole_and_without_numbers_of_lines() {
+    let line = |n: usize| format!("<div><span class=lineno>{n}</span>\"key_{n}\": null,</div>");
+    let lines: String = (1..40).map(line).collect();
+    let found = shared_words(&format!(
+        "<p>An answer of the service, with all of its fields, in their order:</p><pre>{{{lines}}}</pre>"
+    ));
+    assert_eq!(found.iter().filter(|word| *word == "null").count(), 39);
+    assert_eq!(found.iter().filter(|word| *word == "17").count(), 1);
+}
+
+#[test]
+fn labels_of_links_without_text_are_no_words() {
+    check_words(&[
+        (
+            "<p>Weavers are birds.<a href=/w aria-label='All about weavers'></a> They build nests, and many of them.</p>",
+            "Weavers are birds. They build nests, and many of them.",
+        ),
+        (
+            "<p>Weavers are birds.<a href=/w title=Weavers><img src=/w.png></a> They build nests, and many of them.</p>",
+            "Weavers are birds. They build nests, and many of them.",
+        ),
+    ]);
+}
+
+#[test]
+fn characters_without_width_divide_no_words_and_lost_dashes_do() {
+    check_words(&[(
+        "<p>A w\u{ad}eaver\u{200b}bird in New York\u{97}Union Square, which nobody had expected there.</p>",
+        "A weaverbird in New York Union Square, which nobody had expected there.",
+    )]);
+}
+
+#[test]
+fn a_number_before_a_no_break_space_begins_no_list() {
+    check_words(&[(
+        "<p>1.&nbsp;Weave a ring of grass around the twig, and hang from it while you weave.</p>",
+        "1 Weave a ring of grass around the twig, and hang from it while you weave.",
+    )]);
+}
+
+#[test]
+fn a_line_end_between_han_characters_is_no_space() {
+    check_words(&[(
+        "<p>蜘蛛在网的中央等待，直到有东西碰到它\n的一根丝线。 蜘蛛在网的中央等待，\n直到有东西碰到它。 Ten\nwebs.</p>",
+        "蜘蛛在网的中央等待，直到有东西碰到它的一根丝线。 蜘蛛在网的中央等待，直到有东西碰到它。 Ten webs.",
+    )]);
+    // A space that was written as a character is one.
+    check_words(&[(
+        "<p>蜘蛛在网的中央等待，直到有东西碰到它\n\u{3000}的一根丝线。 Ten webs.</p>",
+        "蜘蛛在网的中央等待，直到有东西碰到它 的一根丝线。 Ten webs.",
+    )]);
+}
+
+#[test]
+fn words_that_touch_are_apart_in_both_or_in_neither() {
+    check_words(&[
+        (
+            "<p>Its tags are <a href=/a>World War I</a><a href=/b>Shooter</a>, as the publisher says.</p>",
+            "Its tags are World War I Shooter, as the publisher says.",
+        ),
+        (
+            "<p><a href=/a>P</a><a href=/b>acking cubes</a> are for people who travel far, and for birds.</p>",
+            "Packing cubes are for people who travel far, and for birds.",
+        ),
+        (
+            "<p>To open it, press the keys <kbd>F</kbd><kbd>Tab</kbd><kbd>Tab</kbd> one after the other.</p>",
+            "To open it, press the keys F Tab Tab one after the other.",
+        ),
+        (
+            "<p>The team in place <span>1</span><a href=/t><img alt=DET src=/t.png></a><a href=/t>DET</a> leads by far now.</p>",
+            "The team in place 1 DET leads by far now.",
+        ),
+        (
+            "<p>The call of <code><span class=n>weave</span><span class=m>nest</span></code> makes one more of them.</p>",
+            "The call of weavenest makes one more of them.",
+        ),
+    ]);
+}
+
+#[test]
+fn formulas_are_tex_in_both() {
+    check_words(&[(
+        "<p>The area is <math><mfrac><mi>a</mi><mi>b</mi></mfrac><annotation encoding=application/x-tex>\\frac{a}{b}</annotation></math> in every case that we have seen.</p>",
+        "The area is frac a b in every case that we have seen.",
+    )]);
+}
+
+#[test]
+fn an_emphasis_inside_of_a_link_is_not_the_one_before_it() {
+    check_words(&[(
+        "<p><em>A book about birds, \"</em><a href=/b><u><em>Out There</em></u></a><em>\" (2018), is out now.</em></p>",
+        "A book about birds, Out There (2018), is out now.",
+    )]);
+}
+
+#[test]
+fn a_check_box_before_a_block_and_numbers_in_cells_are_no_words() {
+    check_words(&[
+        (
+            "<ol><li><input type=checkbox><div><p>A thread that the box folds, with a sentence in it.</p></div></li></ol>",
+            "A thread that the box folds, with a sentence in it.",
+        ),
+        (
+            "<table><tr><th>Part</th><th>Order of what stands in it</th></tr><tr><td>Nest</td><td><ol><li>a roof of grass</li><li>a tube of leaves</li></ol></td></tr></table>",
+            "Part Order of what stands in it Nest a roof of grass a tube of leaves",
+        ),
+    ]);
+}
+
+#[test]
+fn a_row_that_is_left_out_moves_no_cell_out_of_its_table() {
+    // Readers drop cells beyond the header's.
+    let html = page(&format!(
+        "{}<table><tr><th>Year</th><th>Bird</th></tr><tr><td>1940</td><td rowspan=2>a weaver of the south</td></tr>\
+         <tr hidden><td>1941</td></tr><tr><td>1942</td><td>a weaver of the north</td></tr></table>{}",
+        paragraph("roof"),
+        paragraph("tube")
+    ));
+    let markdown = main_content(&html);
+    assert!(
+        markdown.contains("| 1942 | a weaver of the north |"),
+        "{markdown}"
+    );
+    assert_eq!(read(&markdown), words(&article(&html)), "{markdown}");
+}
+
+#[test]
+fn content_that_begins_with_its_headline_does_not_say_it_twice() {
+    let html = format!(
+        "<title>Nests of weavers - Birds</title><meta property=og:type content=article><body>\
+         <header><h1><a href=/blog/2026/nests>Nests of weavers</a></h1></header>\
+         <main><article><p><b>Nests of weavers</b></p>{}{}</article></main>",
+        paragraph("roof"),
+        paragraph("tube")
+    );
+    let markdown = main_content(&html);
+    assert_eq!(
+        markdown.matches("Nests of weavers").count(),
+        1,
+        "{markdown}"
+    );
+    assert!(markdown.starts_with("# "), "{markdown}");
+}
+
 #[test]
 fn the_headline_is_first_wherever_it_is() {
     let text = ["entrance", "roof", "tube"].map(paragraph).concat();
@@ -293,9 +473,9 @@ fn a_link_to_a_neighbour_in_running_text_stays() {
 fn a_heading_that_is_the_pages_title_is_its_headline() {
     for title in ["9.30. Statistics", "9.30. Statistics - The Book"] {
         let text = main_content(&page_of_a_book(title));
-        assert!(text.starts_with("## 9.30. Statistics\n"), "{text}");
+        assert!(text.starts_with("# 9.30. Statistics\n"), "{text}");
         assert_eq!(text.matches("9.30. Statistics").count(), 1, "{text}");
     }
     let text = main_content(&page_of_a_book("The Book"));
-    assert!(!text.starts_with("## 9.30"), "{text}");
+    assert!(!text.starts_with("# 9.30"), "{text}");
 }

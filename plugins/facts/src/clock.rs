@@ -20,6 +20,10 @@ pub struct Times {
 
 /// Decides both times: metas, then JSON-LD, then Microdata, then what stands near the headline,
 /// then the URL. `nearby` is called only if needed.
+///
+/// Programs that write sites state in JSON-LD when each page was made, also of what nobody
+/// publishes: a shop's article, a list, a service. Such a date of a `WebPage` counts where readers
+/// are shown it, too.
 pub fn decide<'n>(
     sources: &Sources<'_>,
     things: &[Thing<'_>],
@@ -37,14 +41,33 @@ pub fn decide<'n>(
         found.sort_by_key(|stamp| stamp.doubt);
         found.first().map(|stamp| stamp.date.clone())
     };
+    let is_shown = |date: &String| {
+        let day = date.get(..10);
+        let near = nearby().stamps.iter();
+        day.is_some()
+            && (near.clone().any(|stamp| stamp.date.get(..10) == day)
+                || in_url(sources.url).as_deref() == day)
+    };
+    let of_page = |thing: &Thing<'_>| thing.is(PAGES) && !thing.is_text();
     let published = meta(sources, PUBLISHED_METAS, manner)
-        .or_else(|| stated(things, |thing| thing.published, manner))
+        .or_else(|| {
+            let not_of_page = |thing: &&Thing<'_>| !of_page(thing);
+            stated(
+                things.iter().filter(not_of_page),
+                |thing| thing.published,
+                manner,
+            )
+        })
         .or_else(|| marks.published.as_ref().and_then(read))
+        .or_else(|| {
+            let of_page = things.iter().filter(|thing| of_page(thing));
+            stated(of_page, |thing| thing.published, manner).filter(is_shown)
+        })
         .or_else(|| near(Told::Published))
         .or_else(|| near(Told::Nothing))
         .or_else(|| in_url(sources.url));
     let modified = meta(sources, MODIFIED_METAS, manner)
-        .or_else(|| stated(things, |thing| thing.modified, manner))
+        .or_else(|| stated(things.iter(), |thing| thing.modified, manner))
         .or_else(|| marks.modified.as_ref().and_then(read))
         .or_else(|| near(Told::Modified));
     Times {
@@ -52,6 +75,17 @@ pub fn decide<'n>(
         modified,
     }
 }
+
+/// Types of pages that say nothing of what the page holds.
+const PAGES: &[&str] = &[
+    "WebPage",
+    "ItemPage",
+    "CollectionPage",
+    "AboutPage",
+    "ContactPage",
+    "ProfilePage",
+    "SearchResultsPage",
+];
 
 const PUBLISHED_METAS: &[&str] = &[
     "article:published_time",
@@ -99,8 +133,8 @@ fn meta(sources: &Sources<'_>, names: &[&str], manner: Manner<'_>) -> Option<Str
 }
 
 /// A date that JSON-LD states of the content, else of whatever the page is about.
-fn stated<'o>(
-    things: &[Thing<'o>],
+fn stated<'t, 'o: 't>(
+    things: impl Iterator<Item = &'t Thing<'o>> + Clone,
     value: impl Fn(&Thing<'o>) -> Option<&'o str>,
     manner: Manner<'_>,
 ) -> Option<String> {
@@ -115,7 +149,7 @@ fn stated<'o>(
         "Event",
     ];
     let date = |thing: &Thing<'o>| dates::read(&things::text(value(thing)?)?, manner);
-    let own = || things.iter().filter(|thing| !thing.is_answer());
+    let own = || things.clone().filter(|thing| !thing.is_answer());
     own()
         .filter(|thing| thing.is_text())
         .find_map(date)

@@ -91,7 +91,7 @@ impl Nearby {
             if node.tag() == tag::TIME {
                 self.time(node, &class, label, manner);
             } else {
-                self.element(node, &class, manner);
+                self.element(node, &class, label, manner);
             }
         }
     }
@@ -115,7 +115,7 @@ impl Nearby {
         );
     }
 
-    fn element(&mut self, node: Node<'_>, class: &Class, manner: Manner<'_>) {
+    fn element(&mut self, node: Node<'_>, class: &Class, label: &str, manner: Manner<'_>) {
         /// Nodes of an element that holds a byline and little else.
         const MAX_BYLINE_NODES: u32 = 60;
         let nodes = node.end() - node.id();
@@ -140,7 +140,7 @@ impl Nearby {
                 && let Some(found) = dates::find(&text, manner)
             {
                 let told = Told::by(
-                    &[text.get(..found.start).unwrap_or("")],
+                    &[text.get(..found.start).unwrap_or(""), label],
                     class.updated,
                     class.published,
                 );

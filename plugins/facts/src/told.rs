@@ -7,6 +7,8 @@ pub enum Told {
     Published,
     /// It was changed then.
     Modified,
+    /// Something else was, as the product that the page is about.
+    Other,
     /// Nothing.
     Nothing,
 }
@@ -73,6 +75,25 @@ pub const CHANGED: &[&str] = &[
     "修改",
     "업데이트",
     "수정",
+];
+
+/// Words for the release of a product, in lower case.
+const RELEASED: &[&str] = &[
+    "release date",
+    "erscheinungsdatum",
+    "date de sortie",
+    "fecha de lanzamiento",
+    "data de lançamento",
+    "data di uscita",
+    "releasedatum",
+    "data wydania",
+    "дата выхода",
+    "дата виходу",
+    "çıkış tarihi",
+    "発売日",
+    "发行日期",
+    "發行日期",
+    "출시일",
 ];
 
 /// Words for a publication, in lower case.
@@ -162,6 +183,9 @@ impl Told {
                     .filter_map(|word| label.rfind(word))
                     .max()
             };
+            if last(RELEASED).is_some() {
+                return Self::Other;
+            }
             match (last(CHANGED), last(PUBLISHED)) {
                 (Some(changed), Some(published)) if published > changed => return Self::Published,
                 (Some(_), _) => return Self::Modified,
@@ -183,7 +207,7 @@ mod tests {
 
     #[test]
     fn words_beside_a_date_tell_what_happened() {
-        use Told::{Modified, Nothing, Published};
+        use Told::{Modified, Nothing, Other, Published};
         for (label, expected) in [
             ("Last updated:", Modified),
             ("Zuletzt aktualisiert am", Modified),
@@ -195,6 +219,9 @@ mod tests {
             ("Обновлено", Modified),
             ("最終更新日", Modified),
             ("公開日", Published),
+            ("Release Date:", Other),
+            ("発売日", Other),
+            ("Press release, published", Published),
             ("By Ann Lee", Nothing),
             ("", Nothing),
         ] {

@@ -438,3 +438,39 @@ fn the_site_s_name_is_the_stated_one() {
         Some("Widgets - Acme")
     );
 }
+
+#[test]
+fn the_date_of_a_web_page_counts_where_readers_are_shown_it() {
+    let page = |kind: &str, shown: &str| {
+        format!(
+            "<script type=application/ld+json>{{\"@type\":\"{kind}\",\"datePublished\":\"2024-03-14T09:00:00Z\"}}</script>\
+             <h1>Webs for sale</h1><p>{shown}</p>"
+        )
+    };
+    let shown = "14 March 2024";
+    let date = Some("2024-03-14T09:00:00Z");
+    for (kind, shown, expected) in [
+        ("WebPage", "", None),
+        ("CollectionPage", "Ten webs", None),
+        ("WebPage", shown, date),
+        ("Article", "", date),
+        ("Product", "", date),
+    ] {
+        let found = facts(&page(kind, shown)).published;
+        assert_eq!(found.as_deref(), expected, "{kind} {shown}");
+    }
+    let found = at("https://host.example/2024/03/14/webs", &page("WebPage", ""));
+    assert_eq!(found.published.as_deref(), date);
+}
+
+#[test]
+fn the_release_of_a_product_is_not_its_page_s_publication() {
+    for html in [
+        "<h1>Web Builder 2</h1><div>Release Date:</div><div class=date>21 Aug, 2012</div>",
+        "<h1>Web Builder 2</h1><p>Release date: 21 Aug, 2012</p>",
+    ] {
+        assert_eq!(facts(html).published, None, "{html}");
+    }
+    let html = "<h1>Webs</h1><div>Posted:</div><div class=date>21 Aug, 2012</div>";
+    assert_eq!(facts(html).published.as_deref(), Some("2012-08-21"));
+}

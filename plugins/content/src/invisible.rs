@@ -1,0 +1,121 @@
+//! Characters that no output of the content has: controls and marks without width. Plain text,
+//! HTML and Markdown leave out the same ones, so that their words are the same.
+
+use std::borrow::Cow;
+
+/// What a character is that begins with one of the bytes `C2`, `E2` and `EF`, and its length in
+/// bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wide {
+    /// It is written.
+    Text(usize),
+    /// White space. Controls from U+0080 on are taken as such: they stand where a dash or a
+    /// quotation mark was lost to a wrong charset.
+    Space(usize),
+    /// Zero-width: a byte order mark, a soft hyphen, a zero-width space.
+    Nothing(usize),
+}
+
+/// Reads the character at `at`.
+pub fn wide(bytes: &[u8], at: usize) -> Wide {
+    let rest = bytes.get(at..).unwrap_or_default();
+    match *rest {
+        [0xc2, 0xad, ..] => Wide::Nothing(2),
+        [0xc2, 0x80..=0xa0, ..] => Wide::Space(2),
+        [0xc2, ..] => Wide::Text(2),
+        // Between letters of scripts that have no other mark between words it stays.
+        [0xe2, 0x80, 0x8b, next, ..]
+            if next >= 0xe0
+                && at
+                    .checked_sub(1)
+                    .and_then(|i| bytes.get(i))
+                    .is_some_and(|&b| b >= 0x80) =>
+        {
+            Wide::Text(3)
+        }
+        [0xe2, 0x80, 0x8b, ..] | [0xe2, 0x81, 0xa0, ..] | [0xef, 0xbb, 0xbf, ..] => {
+            Wide::Nothing(3)
+        }
+        [0xe2, 0x80, 0xa8 | 0xa9, ..] => Wide::Space(3),
+        [0xe2 | 0xef, ..] => Wide::Text(3),
+        _ => Wide::Text(1),
+    }
+}
+
+/// A stretch of running text as it is written.
+pub fn of_text(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let is_odd =
+        |byte: &u8| !matches!(byte, 0x20..=0x7e | 0x80..=0xc1 | 0xc3..=0xe1 | 0xe3..=0xee | 0xf0..);
+    let Some(mut at) = bytes.iter().position(is_odd) else {
+        return Cow::Borrowed(text);
+    };
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    while let Some(&byte) = bytes.get(at) {
+        let (len, instead) = match byte {
+            b'\t' | b'\n' | b'\x0c' | b'\r' => (1, None),
+            0..0x20 | 0x7f => (1, Some("")),
+            0xc2 | 0xe2 | 0xef => match wide(bytes, at) {
+                Wide::Text(len) => (len, None),
+                Wide::Space(len) => (len, Some(" ")),
+                Wide::Nothing(len) => (len, Some("")),
+            },
+            _ => (1, None),
+        };
+        if let Some(instead) = instead {
+            out.push_str(text.get(from..at).unwrap_or(""));
+            out.push_str(instead);
+            from = at + len;
+        }
+        at += len;
+    }
+    out.push_str(text.get(from..).unwrap_or(""));
+    Cow::Owned(out)
+}
+
+/// Text of code as it is written: no-break spaces as spaces, line ends and tabs stay.
+pub fn of_code(text: &str) -> Cow<'_, str> {
+    let is_odd = |c: char| {
+        matches!(c, '\u{a0}' | '\u{200b}' | '\u{feff}' | '\r' | '\x7f')
+            || c < ' ' && !matches!(c, '\t' | '\n')
+    };
+    if !text.contains(is_odd) {
+        return Cow::Borrowed(text);
+    }
+    let kept = text.chars().filter_map(|c| match c {
+        '\u{a0}' => Some(' '),
+        c if is_odd(c) => None,
+        c => Some(c),
+    });
+    Cow::Owned(kept.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_width_is_left_out_of_text() {
+        for (text, written) in [
+            ("plain text, ñ and ☂", "plain text, ñ and ☂"),
+            (
+                "hy\u{ad}phen, z\u{200b}ero\u{feff}, j\u{2060}oin",
+                "hyphen, zero, join",
+            ),
+            ("a\x01b\x7fc", "abc"),
+            ("York\u{97}Union", "York Union"),
+            ("a\u{a0}b\u{2028}c", "a b c"),
+            ("ไทย\u{200b}ไทย", "ไทย\u{200b}ไทย"),
+            ("", ""),
+            ("\u{ad}", ""),
+        ] {
+            assert_eq!(of_text(text), written, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn code_keeps_its_lines() {
+        assert_eq!(of_code("a\tb\r\n\u{a0}c\x01\u{200b}"), "a\tb\n c");
+        assert_eq!(of_code("a\n\tb"), "a\n\tb");
+    }
+}
