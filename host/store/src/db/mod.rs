@@ -3,6 +3,7 @@
 mod dispatch;
 mod migrations;
 mod statement;
+mod write;
 
 pub(crate) use dispatch::{Db, Lite, per_database, read, read_replica, transact};
 pub(crate) use statement::{by_project, none_of, number, pieces, signed};
@@ -22,6 +23,7 @@ use sqlx::sqlite::{
 use crate::error::StoreError;
 use crate::logs::partitions;
 use crate::presence::Presence;
+use write::WriteConnection;
 
 /// How to connect to a database.
 #[derive(Clone, Debug)]
@@ -136,7 +138,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .map_err(failed)?;
     Ok(Db::Lite(Lite {
         read,
-        write,
+        write: WriteConnection::new(write, options.acquire_timeout),
         changes: Arc::new(AtomicU64::new(0)),
         presence: Presence::at(&file),
     }))
