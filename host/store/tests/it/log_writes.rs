@@ -1,13 +1,19 @@
 //! When entries of the request log are written.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{KeyHash, LogEntry, LogFilter, NewKey, NewProject, NewUsage, Options, Store};
+use tokio::time::timeout;
 
 crate::support::on_both_databases! {
     an_entry_that_nobody_asks_for_is_written
     a_bill_is_written_at_once_among_entries
 }
+
+/// Many times as long as an entry waits.
+const LONG: Duration = Duration::from_secs(20);
 
 async fn project(store: &Store) -> ProjectId {
     let new = NewProject {
@@ -61,13 +67,14 @@ async fn an_entry_that_nobody_asks_for_is_written(options: Options) {
     let project = project(&store).await;
     let other = Store::open(&options).await.unwrap();
     let mut pulse = other.pulse();
-    store.log_request(project, entry(0));
-    while seen(&other, project).await.is_empty() {
-        pulse.changed().await;
-    }
-    store.log_request(project, entry(1));
-    while seen(&other, project).await != ["id-1", "id-0"] {
-        pulse.changed().await;
+    for (number, all) in [(0, &["id-0"][..]), (1, &["id-1", "id-0"])] {
+        store.log_request(project, entry(number));
+        let written = async {
+            while seen(&other, project).await != all {
+                pulse.changed().await;
+            }
+        };
+        timeout(LONG, written).await.unwrap();
     }
 }
 
