@@ -64,9 +64,11 @@ impl Store {
         removed += self.sweep_plugin_records(records).await?;
         removed += self.sweep_receivers(records).await?;
         if let Db::Lite(lite) = &self.db {
+            let (turn, mut connection) = lite.write.acquire().await?;
             sqlx::query("PRAGMA incremental_vacuum(1000)")
-                .execute(&lite.write)
+                .execute(&mut *connection)
                 .await?;
+            turn.keep(connection);
         }
         Ok(removed)
     }

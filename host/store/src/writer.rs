@@ -3,19 +3,22 @@
 //!
 //! Jobs wait in a queue that is bounded in number and in bytes. The task takes as many as are there, up to [`BATCH`], and
 //! commits them in one transaction, so that under load a commit is shared by many requests
-//! and without load nothing waits. A batch that fails is done again job by job, so that one
-//! bad row costs its own request only.
+//! and without load nothing waits. Entries of the request log, for which nobody waits, gather for
+//! up to [`LINGER`]: their commits would be what stored scans wait for. A batch that fails is done again
+//! job by job, so that one bad row costs its own request only.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use orbweaver_core::ids::{KeyId, PageId, ProjectId, ReservationId};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
 use crate::db::{Db, transact};
 use crate::error::StoreError;
@@ -26,6 +29,8 @@ use crate::time::to_ms;
 
 /// Jobs per transaction.
 pub const BATCH: usize = 250;
+/// The longest that an entry of the request log waits for others, unless its writing is asked for.
+const LINGER: Duration = Duration::from_millis(50);
 /// Bytes of the pages and log entries that wait or are being written. One page that is larger
 /// has the queue to itself.
 const QUEUE_BYTES: usize = 64 << 20;
@@ -187,22 +192,55 @@ struct Target {
     stages: bool,
 }
 
+/// Entries of the request log that wait to be written together.
+#[derive(Default)]
+struct Gathered {
+    logs: Vec<(ProjectId, Arc<LogEntry>)>,
+    rooms: Vec<OwnedSemaphorePermit>,
+    /// When the first of them has waited long enough.
+    until: Option<Instant>,
+}
+
+impl Gathered {
+    fn push(
+        &mut self,
+        project: ProjectId,
+        entry: Arc<LogEntry>,
+        room: Option<OwnedSemaphorePermit>,
+        now: Instant,
+    ) {
+        self.until.get_or_insert(now + LINGER);
+        self.logs.push((project, entry));
+        self.rooms.extend(room);
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.logs.len() >= BATCH || self.until.is_some_and(|until| until <= now)
+    }
+}
+
 async fn run(target: Target, mut queue: mpsc::Receiver<Queued>, releases: Arc<AtomicUsize>) {
     let mut jobs = Vec::with_capacity(BATCH);
+    let mut gathered = Gathered::default();
     loop {
         jobs.clear();
-        if queue.recv_many(&mut jobs, BATCH).await == 0 {
-            return;
-        }
+        let next = queue.recv_many(&mut jobs, BATCH);
+        let is_closed = match gathered.until {
+            Some(until) => timeout_at(until, next).await == Ok(0),
+            None => next.await == 0,
+        };
+        let now = Instant::now();
         let mut batch = Batch::default();
         let mut barriers = Vec::new();
         let mut rooms = Vec::new();
-        let mut stop = false;
+        let mut stop = is_closed;
         let mut released = 0;
         for (job, room) in jobs.drain(..) {
-            rooms.extend(room);
             match job {
-                Job::Log(project, entry) => batch.logs.push((project, entry)),
+                Job::Log(project, entry) => {
+                    gathered.push(project, entry, room, now);
+                    continue;
+                }
                 Job::Touch(key, at) => {
                     batch.touched.insert(key, at);
                 }
@@ -215,6 +253,12 @@ async fn run(target: Target, mut queue: mpsc::Receiver<Queued>, releases: Arc<At
                 Job::Barrier(done) => barriers.push(done),
                 Job::Stop => stop = true,
             }
+            rooms.extend(room);
+        }
+        if stop || !barriers.is_empty() || gathered.is_due(now) {
+            let gathered = std::mem::take(&mut gathered);
+            batch.logs = gathered.logs;
+            rooms.extend(gathered.rooms);
         }
         // A panic costs the jobs of its batch, whose senders learn of it, and not all that follow.
         // The panic hook tells of it; a line of the log here could be what panics.
@@ -356,4 +400,38 @@ async fn write(
         sql::keys::touch(tx, touched).await?;
         Ok(ids)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Arc<LogEntry> {
+        Arc::new(LogEntry {
+            ts: DateTime::UNIX_EPOCH,
+            method: "GET".to_owned(),
+            path: "/v1/usage".to_owned(),
+            status: 200,
+            duration_ms: 1,
+            client_ip: "127.0.0.1".to_owned(),
+            request_id: "id".to_owned(),
+            key_prefix: "orb_12345678".to_owned(),
+        })
+    }
+
+    #[test]
+    fn log_entries_wait_for_a_while_or_for_a_full_batch() {
+        let now = Instant::now();
+        let mut gathered = Gathered::default();
+        assert!(!gathered.is_due(now + LINGER));
+        gathered.push(ProjectId(1), entry(), None, now);
+        assert!(!gathered.is_due(now));
+        // The first decides, not the last.
+        gathered.push(ProjectId(1), entry(), None, now + LINGER / 2);
+        assert!(!gathered.is_due(now + LINGER / 2) && gathered.is_due(now + LINGER));
+        for _ in 2..BATCH {
+            gathered.push(ProjectId(1), entry(), None, now);
+        }
+        assert!(gathered.is_due(now));
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sqlx::postgres::PgPool;
 use sqlx::sqlite::SqlitePool;
 
+use super::write::WriteConnection;
 use crate::presence::Presence;
 
 /// The database in use. SQLite has a single connection for writes, so that writers wait for it
@@ -19,7 +20,7 @@ pub(crate) enum Db {
 #[derive(Clone, Debug)]
 pub(crate) struct Lite {
     pub(crate) read: SqlitePool,
-    pub(crate) write: SqlitePool,
+    pub(crate) write: WriteConnection,
     /// Number of commits so far, except those of request logs alone.
     pub(crate) changes: Arc<AtomicU64>,
     pub(crate) presence: Presence,
@@ -133,7 +134,7 @@ macro_rules! transact {
         match &$db {
             $crate::db::Db::Lite(lite) => {
                 use sqlx::Connection as _;
-                let mut connection = lite.write.acquire().await?;
+                let (turn, mut connection) = lite.write.acquire().await?;
                 let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
                 let result: Result<_, $crate::StoreError> = async {
                     #[allow(unused_imports, reason = "the body may use only its own statements")]
@@ -156,7 +157,9 @@ macro_rules! transact {
                 };
                 // SQLite ends a transaction by itself if the disk is full or fails, without telling
                 // the connection, which would then refuse every later transaction.
-                if !ended {
+                if ended {
+                    turn.keep(connection);
+                } else {
                     connection.close_on_drop();
                 }
                 result

@@ -3,6 +3,7 @@
 mod dispatch;
 mod migrations;
 mod statement;
+mod write;
 
 pub(crate) use dispatch::{Db, Lite, per_database, read, read_replica, transact};
 pub(crate) use statement::{by_project, none_of, number, pieces, signed};
@@ -22,6 +23,7 @@ use sqlx::sqlite::{
 use crate::error::StoreError;
 use crate::logs::partitions;
 use crate::presence::Presence;
+use write::WriteConnection;
 
 /// How to connect to a database.
 #[derive(Clone, Debug)]
@@ -96,7 +98,10 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .pragma("cache_size", "-16384")
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
-        // Pages, 16 MiB: what many commits change is copied from the log to the file once.
+        // Of a new file. Bodies and links of pages have many kilobytes, and the words of a crawl are
+        // written in long pieces: half as many pages to write, to sum up and to look for.
+        .page_size(8_192)
+        // Pages, 32 MiB: what many commits change is copied from the log to the file once.
         .pragma("wal_autocheckpoint", "4096")
         .statement_cache_capacity(256)
         // The rows of one statement, so that SQLite's thread does not wait for ours in between.
@@ -136,7 +141,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .map_err(failed)?;
     Ok(Db::Lite(Lite {
         read,
-        write,
+        write: WriteConnection::new(write, options.acquire_timeout),
         changes: Arc::new(AtomicU64::new(0)),
         presence: Presence::at(&file),
     }))

@@ -50,7 +50,8 @@ per_database! {
                 .push_bind(entry.request_id.as_str())
                 .push_bind(entry.key_prefix.as_str());
         });
-        insert.build().execute(&mut *conn).await?;
+        // Hardly ever as many entries twice: the statement is not worth being kept.
+        insert.build().persistent(false).execute(&mut *conn).await?;
         Ok(())
     }
 

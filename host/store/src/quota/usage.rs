@@ -72,14 +72,34 @@ struct Billed {
     cost_micros: i64,
 }
 
-/// Sums of pages, cloud pages and cost.
-type Sums<K> = BTreeMap<K, [i64; 3]>;
+/// Adds to the total of a day.
+const ADD_TO_DAY: &str = "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
+    VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (project_id, day) DO UPDATE SET
+        pages = usage_days.pages + excluded.pages,
+        cloud_pages = usage_days.cloud_pages + excluded.cloud_pages,
+        cost_micros = usage_days.cost_micros + excluded.cost_micros";
 
-/// Sums of events by a key. The map's order prevents deadlocks between nodes.
-fn sums<K: Ord>(billed: &[Billed], key: impl Fn(&Billed) -> K) -> Sums<K> {
-    let mut sums: Sums<K> = BTreeMap::new();
+/// Adds to the total of a day and a kind of call.
+const ADD_TO_CALL: &str =
+    "INSERT INTO usage_calls (project_id, day, pages, cloud_pages, cost_micros, call)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (project_id, day, call) DO UPDATE SET
+        pages = usage_calls.pages + excluded.pages,
+        cloud_pages = usage_calls.cloud_pages + excluded.cloud_pages,
+        cost_micros = usage_calls.cost_micros + excluded.cost_micros";
+
+/// Sums of pages, cloud pages and cost, by project, day and kind of call. The map's order prevents
+/// deadlocks between nodes.
+fn sums(billed: &[Billed]) -> BTreeMap<(i64, String, &str), [i64; 3]> {
+    let mut sums: BTreeMap<_, [i64; 3]> = BTreeMap::new();
     for event in billed {
-        let sum = sums.entry(key(event)).or_default();
+        let key = (
+            event.project_id,
+            day(from_ms(event.ts)),
+            event.call.as_str(),
+        );
+        let sum = sums.entry(key).or_default();
         let add = [event.pages, event.cloud_pages, event.cost_micros];
         for (total, more) in sum.iter_mut().zip(add) {
             *total = total.saturating_add(more);
@@ -128,55 +148,32 @@ per_database! {
                   RETURNING project_id, call, ts, pages, cloud_pages, cost_micros",
             );
             let billed: Vec<Billed> = insert.build_query_as().fetch_all(&mut *conn).await?;
-            add_to_days(conn, &billed).await?;
-            add_to_calls(conn, &billed).await?;
+            add_to_totals(conn, &billed).await?;
         }
         sql::reservations::shrink(conn, &taken(events)).await
     }
 
-    async fn add_to_days(conn: &mut Conn, billed: &[Billed]) -> Result<(), StoreError> {
-        let days = sums(billed, |event| (event.project_id, day(from_ms(event.ts))));
-        for ((project, day), [pages, cloud_pages, cost_micros]) in days {
-            sqlx::query(
-                "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
-                 VALUES ($1, $2, $3, $4, $5)
-                 ON CONFLICT (project_id, day) DO UPDATE SET
-                     pages = usage_days.pages + excluded.pages,
-                     cloud_pages = usage_days.cloud_pages + excluded.cloud_pages,
-                     cost_micros = usage_days.cost_micros + excluded.cost_micros",
-            )
-            .bind(project)
-            .bind(day)
-            .bind(pages)
-            .bind(cloud_pages)
-            .bind(cost_micros)
-            .execute(&mut *conn)
-            .await?;
-        }
-        Ok(())
-    }
-
-    async fn add_to_calls(conn: &mut Conn, billed: &[Billed]) -> Result<(), StoreError> {
-        let calls = sums(billed, |event| {
-            (event.project_id, day(from_ms(event.ts)), event.call.clone())
-        });
-        for ((project, day, call), [pages, cloud_pages, cost_micros]) in calls {
-            sqlx::query(
-                "INSERT INTO usage_calls (project_id, day, call, pages, cloud_pages, cost_micros)
-                 VALUES ($1, $2, $3, $4, $5, $6)
-                 ON CONFLICT (project_id, day, call) DO UPDATE SET
-                     pages = usage_calls.pages + excluded.pages,
-                     cloud_pages = usage_calls.cloud_pages + excluded.cloud_pages,
-                     cost_micros = usage_calls.cost_micros + excluded.cost_micros",
-            )
-            .bind(project)
-            .bind(day)
-            .bind(call)
-            .bind(pages)
-            .bind(cloud_pages)
-            .bind(cost_micros)
-            .execute(&mut *conn)
-            .await?;
+    async fn add_to_totals(conn: &mut Conn, billed: &[Billed]) -> Result<(), StoreError> {
+        // SQLite takes several statements at once: each way to its thread and back is waited for.
+        let at_once = [ADD_TO_DAY, ADD_TO_CALL].join(";");
+        let statements: &[&str] = if IS_SHARED {
+            &[ADD_TO_DAY, ADD_TO_CALL]
+        } else {
+            &[&at_once]
+        };
+        for ((project, day, call), [pages, cloud_pages, cost_micros]) in sums(billed) {
+            for statement in statements {
+                let mut add = sqlx::query(sqlx::AssertSqlSafe(*statement))
+                    .bind(project)
+                    .bind(day.as_str())
+                    .bind(pages)
+                    .bind(cloud_pages)
+                    .bind(cost_micros);
+                if *statement != ADD_TO_DAY {
+                    add = add.bind(call);
+                }
+                add.execute(&mut *conn).await?;
+            }
         }
         Ok(())
     }

@@ -130,21 +130,23 @@ impl Store {
         let Db::Lite(lite) = &self.db else {
             return Ok(false);
         };
+        let (turn, mut connection) = lite.write.acquire().await?;
         let free: i64 = sqlx::query_scalar("PRAGMA freelist_count")
-            .fetch_one(&lite.write)
+            .fetch_one(&mut *connection)
             .await?;
         if free == 0 {
             // The file shrinks when the write-ahead log is written back to it.
             sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
-                .execute(&lite.write)
+                .execute(&mut *connection)
                 .await?;
-            return Ok(false);
+        } else {
+            let vacuum = format!("PRAGMA incremental_vacuum({VACUUM})");
+            sqlx::query(sqlx::AssertSqlSafe(vacuum.as_str()))
+                .execute(&mut *connection)
+                .await?;
         }
-        let vacuum = format!("PRAGMA incremental_vacuum({VACUUM})");
-        sqlx::query(sqlx::AssertSqlSafe(vacuum.as_str()))
-            .execute(&lite.write)
-            .await?;
-        Ok(true)
+        turn.keep(connection);
+        Ok(free > 0)
     }
 
     /// Runs of every project that ended before `before`, oldest first; at most `limit`.

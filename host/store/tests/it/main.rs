@@ -11,6 +11,7 @@ mod blobs;
 mod crawls;
 mod index_claims;
 mod jobs;
+mod log_writes;
 mod monitors;
 mod partitions;
 mod parts;
