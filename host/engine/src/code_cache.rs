@@ -2,11 +2,13 @@
 //!
 //! The files of this folder are executed, so only the server's user may be able to write to it;
 //! the cache refuses any other folder. Against accidents (full disk, partial write) every file
-//! contains the SHA-256 of its contents.
+//! ends with the SHA-256 of what is before it.
+//!
+//! Code is mapped from its file, so that memory holds only the parts that run.
 
 use std::fs;
 use std::hash::{Hash as _, Hasher as _};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +31,10 @@ pub(crate) struct CodeCache {
 const PROJECTS: &str = "projects";
 
 const CHECKSUM_BYTES: usize = 32;
+/// Of the files: programs that write them otherwise may share the folder.
+const FORMAT: u8 = 2;
+/// Bytes of a file that are read at a time to check it.
+const CHUNK: usize = 64 << 10;
 
 impl CodeCache {
     /// Opens or creates the folder. Fails if another user could write to it.
@@ -71,12 +77,21 @@ impl CodeCache {
     /// The compiled component, if it is cached, undamaged, and made by this engine.
     pub fn load(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Component> {
         let path = self.path(engine, digest);
-        let code = Self::read(&path)?;
+        if !is_undamaged(&path)? {
+            return None;
+        }
         note_use(&path);
-        // SAFETY: `code` was written by `Component::serialize` (the checksum shows that it is
-        // complete), in a file and a folder to which no other user can write. wasmtime checks
-        // that it was made with this engine's version and settings.
-        unsafe { Component::deserialize(engine, &code) }.ok()
+        // SAFETY: the code was written by `Component::serialize` (the checksum shows that it is
+        // complete), in a file and a folder to which no other user can write. This program never
+        // changes such a file: it only replaces or removes it, which leaves what is mapped. wasmtime checks
+        // that the code was made with this engine's version and settings.
+        let mapped = unsafe { Component::deserialize_file(engine, &path) };
+        mapped.ok().or_else(|| {
+            // A file system may forbid to run what is mapped from it (`noexec`).
+            let code = Self::read(&path)?;
+            // SAFETY: as above; these bytes are a copy.
+            unsafe { Component::deserialize(engine, &code) }.ok()
+        })
     }
 
     /// Every cached file, with the digest of its component in lower-case hex.
@@ -98,23 +113,11 @@ impl CodeCache {
 
     /// The serialized code of a cached file, if it is undamaged.
     pub fn read(path: &Path) -> Option<Vec<u8>> {
-        let mut file = fs::OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(path)
-            .ok()?;
-        only_ours(&file.metadata().ok()?).ok()?;
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut file, &mut bytes).ok()?;
-        if bytes.len() < CHECKSUM_BYTES {
-            return None;
-        }
-        let code = bytes.split_off(CHECKSUM_BYTES);
-        if bytes != Sha256::digest(&code).as_slice() {
-            tracing::warn!(file = %path.display(), "damaged compiled plugin ignored");
-            return None;
-        }
-        Some(code)
+        let (mut file, _) = open(path)?;
+        let mut code = Vec::new();
+        file.read_to_end(&mut code).ok()?;
+        let checksum = code.split_off(code.len().checked_sub(CHECKSUM_BYTES)?);
+        (checksum == Sha256::digest(&code).as_slice()).then_some(code)
     }
 
     /// Caches a compiled component.
@@ -137,8 +140,8 @@ impl CodeCache {
                 .create_new(true)
                 .mode(0o600)
                 .open(&partial)?;
-            file.write_all(&Sha256::digest(&code))?;
             file.write_all(&code)?;
+            file.write_all(&Sha256::digest(&code))?;
             file.sync_all()?;
             fs::rename(&partial, self.path(engine, digest))?;
             self.sweep(&self.path(engine, digest))
@@ -178,9 +181,43 @@ impl CodeCache {
     fn path(&self, engine: &wasmtime::Engine, digest: Digest) -> PathBuf {
         let mut hasher = std::hash::DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
+        FORMAT.hash(&mut hasher);
         self.dir
             .join(format!("{digest}-{:016x}.cwasm", hasher.finish()))
     }
+}
+
+/// Opens a cached file, unless another user could have written it; with its size in bytes.
+fn open(path: &Path) -> Option<(fs::File, u64)> {
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
+        .ok()?;
+    let found = file.metadata().ok()?;
+    only_ours(&found).ok()?;
+    Some((file, found.len()))
+}
+
+/// Whether a cached file is complete; `None` if it cannot be read.
+fn is_undamaged(path: &Path) -> Option<bool> {
+    let (mut file, bytes) = open(path)?;
+    let mut left = usize::try_from(bytes).ok()?.checked_sub(CHECKSUM_BYTES)?;
+    let mut hasher = Sha256::new();
+    let mut chunk = vec![0; CHUNK];
+    while left > 0 {
+        let part = chunk.get_mut(..left.min(CHUNK))?;
+        file.read_exact(part).ok()?;
+        hasher.update(&*part);
+        left -= part.len();
+    }
+    let mut checksum = [0; CHECKSUM_BYTES];
+    file.read_exact(&mut checksum).ok()?;
+    let is_undamaged = hasher.finalize().as_slice() == checksum;
+    if !is_undamaged {
+        tracing::warn!(file = %path.display(), "damaged compiled plugin ignored");
+    }
+    Some(is_undamaged)
 }
 
 /// Marks a file as used now. Without the mark it is only removed earlier.
@@ -226,6 +263,43 @@ mod tests {
         note_use(&used);
         cache.sweep(&new).unwrap();
         assert!(!old.exists() && used.exists() && new.exists());
+    }
+
+    #[test]
+    fn code_is_loaded_from_its_file_unless_a_byte_of_it_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CodeCache::open(&folder.path().join("compiled"), 1 << 20).unwrap();
+        let engine = wasmtime::Engine::default();
+        let component = Component::new(&engine, "(component (core module (func)))").unwrap();
+        let digest = Digest::compute(b"any");
+        cache.store(&engine, digest, &component).unwrap();
+        let path = cache.path(&engine, digest);
+        assert!(cache.load(&engine, digest).is_some());
+        assert_eq!(CodeCache::read(&path), component.serialize().ok());
+        let is_mapped = || {
+            let maps = fs::read_to_string("/proc/self/maps").unwrap();
+            maps.contains(folder.path().to_str().unwrap())
+        };
+        assert!(!is_mapped(), "what is not used stays in memory");
+        let used = cache.load(&engine, digest);
+        assert!(is_mapped(), "it is a copy");
+        drop(used);
+        let whole = fs::read(&path).unwrap();
+        for changed in [0, whole.len() / 2, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[changed] ^= 1;
+            // As a new file: what is mapped must not change.
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, damaged).unwrap();
+            assert!(cache.load(&engine, digest).is_none(), "{changed}");
+            assert_eq!(CodeCache::read(&path), None);
+        }
+        for short in [0, CHECKSUM_BYTES - 1, whole.len() - 1] {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, &whole[..short]).unwrap();
+            assert!(cache.load(&engine, digest).is_none(), "{short}");
+            assert_eq!(CodeCache::read(&path), None);
+        }
     }
 
     #[test]
