@@ -4,7 +4,7 @@
 //! Jobs wait in a queue that is bounded in number and in bytes. The task takes as many as are there, up to [`BATCH`], and
 //! commits them in one transaction, so that under load a commit is shared by many requests
 //! and without load nothing waits. Entries of the request log, for which nobody waits, gather for
-//! up to [`LINGER`]: their commits would be what stored scans wait for. A batch that fails is done again
+//! up to 50 ms: their commits would be what stored scans wait for. A batch that fails is done again
 //! job by job, so that one bad row costs its own request only.
 
 use std::collections::BTreeMap;
