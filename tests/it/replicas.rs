@@ -5,7 +5,7 @@ use orbweaver_store::{Options, Store};
 use orbweaver_tests::postgres::Postgres;
 
 use crate::process::command;
-use crate::support::Service;
+use crate::support::{Service, database};
 
 /// A server with the schema in a database, a replica of it, and the database's URL on each.
 async fn two() -> (Postgres, Postgres, [String; 2]) {
@@ -62,7 +62,7 @@ async fn a_replica_of_no_use_is_named_and_the_service_stays_ready() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_of_its_own_is_no_replica() {
     let (_primary, _replica, [url, _]) = two().await;
-    let other = Postgres::shared().database().unwrap();
+    let other = database::postgres();
     let service = Service::with(|config| {
         config.database_url = Some(SafeUrl::new(url.clone()));
         config.database.replica_urls = vec![SafeUrl::new(other.clone())];

@@ -69,6 +69,15 @@ impl WriteConnection {
     }
 }
 
+impl Drop for Inner {
+    /// Leaves nothing to the pool, which would start a task: the last user may end outside of a runtime.
+    fn drop(&mut self) {
+        if let Some(connection) = self.kept.get_mut().take() {
+            drop(connection.leak());
+        }
+    }
+}
+
 impl Turn<'_> {
     /// Leaves the connection to the next writer.
     pub(crate) fn keep(mut self, connection: PoolConnection<Sqlite>) {
@@ -134,6 +143,17 @@ mod tests {
         let count = sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM t");
         assert_eq!(count.fetch_one(&mut *connection).await.unwrap(), 0);
         turn.keep(connection);
+    }
+
+    #[test]
+    fn the_last_user_may_end_without_a_runtime() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let writers = runtime.block_on(async {
+            let writers = memory(Duration::from_secs(60)).await;
+            execute(&writers, "CREATE TABLE t (a)").await.unwrap();
+            writers
+        });
+        drop(writers);
     }
 
     #[tokio::test]
