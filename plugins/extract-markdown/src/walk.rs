@@ -448,13 +448,15 @@ impl<'a> Walker<'a> {
 /// Whether an element stands before text of the same line: a check box that does is a task's, and
 /// one before a block is a control that folds it.
 fn precedes_text(node: Node<'_>) -> bool {
+    /// Nodes behind it, and in each of them, that are looked at: each of many boxes in a row looks.
+    const NEAR: usize = 16;
     let mut next = node.next_sibling();
-    while let Some(after) = next {
-        if after.is_element() && is_block(after.tag()) {
+    for _ in 0..NEAR {
+        let Some(after) = next.filter(|n| !(n.is_element() && is_block(n.tag()))) else {
             return false;
-        }
-        let text = std::iter::once(after).chain(after.descendants());
-        if text.take(16).any(|n| !n.text().trim().is_empty()) {
+        };
+        let mut nodes = std::iter::once(after).chain(after.descendants()).take(NEAR);
+        if nodes.any(|n| !n.text().trim().is_empty()) {
             return true;
         }
         next = after.next_sibling();

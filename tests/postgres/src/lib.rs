@@ -31,17 +31,22 @@ struct Guard {
 }
 
 /// Stops the server and removes its folder when standard input ends. Nothing waits for the disk. A commit
-/// is written before it is confirmed all the same: a crash of the server must lose none.
+/// is written before it is confirmed all the same: a crash of the server must lose none. The log goes through a
+/// file, to which each entry is appended whole; processes that share a pipe write entries of more than
+/// 4 KiB (`PIPE_BUF`) into each other.
 const GUARD: &str = r#"
 bin=$1 folder=$2
 shift 2
+: >"$folder/log"
 "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off \
     -c full_page_writes=off -c max_connections=300 \
-    -c shared_buffers=64MB "$@" </dev/null &
+    -c shared_buffers=64MB "$@" </dev/null 2>>"$folder/log" &
 server=$!
+tail --lines=+1 --follow --pid="$server" --sleep-interval=0.1 "$folder/log" >&2 &
+tail=$!
 cat >/dev/null
 kill -INT "$server" 2>/dev/null
-wait "$server"
+wait "$server" "$tail"
 rm -rf "$folder"
 "#;
 
@@ -236,7 +241,7 @@ impl Postgres {
     {
         let (name, url) = self.new_name();
         run(&mut self.create(&name))?;
-        // The copies live for seconds. The vacuum of hundreds of them cost a tenth of the tests' time.
+        // The copies live for seconds: nothing is gained by the vacuum of hundreds of them.
         self.execute(&url, "ALTER SYSTEM SET autovacuum = off")?;
         self.execute(&url, "SELECT pg_reload_conf()")?;
         let filled = std::thread::scope(|scope| {

@@ -6,7 +6,7 @@
 /// The languages that are told, by bit, with words that make up a fifth and more of their running
 /// text. A word of several languages stands in each. The last ones are never told: they are there
 /// because they have many words of another one.
-const LANGUAGES: [(&str, &str); 12] = [
+const LANGUAGES: [(&str, &str); 13] = [
     (
         "en",
         "the of and to in is that for it with as was on are be this by at from or an have not \
@@ -68,6 +68,10 @@ const LANGUAGES: [(&str, &str); 12] = [
     (
         "ca",
         "de la i el que en els a les del un per una amb és no al com més o es ha va dels són",
+    ),
+    (
+        "af",
+        "die van en in is nie vir wat n hy sy ek hulle ons word sal",
     ),
 ];
 
@@ -233,6 +237,13 @@ mod tests {
                 None,
                 "Edderkoppen venter i midten af nettet til noget rører en af dens tråde, og så \
                  løber den til det, for det er det den har ventet på, og det er ikke for lidt.",
+            ),
+            // Afrikaans has many words of Dutch.
+            (
+                None,
+                "Die spinnekop wag in die middel van die web totdat iets aan een van die drade raak, \
+                 en dan hardloop sy daarheen, want dit is waarop sy gewag het, en dit is nie te min \
+                 om te eet nie.",
             ),
             // Names and numbers.
             (

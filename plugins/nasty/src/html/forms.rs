@@ -11,6 +11,7 @@ patterns! {
     "textarea-open": "<textarea>", "</textarea ", "";
     "inputs": "", "<input type=checkbox>", "";
     "input-items": "<ul>", "<li><input type=checkbox>a", "";
+    "input-boxes": "<ul><li>", "<input type=checkbox>", "";
     "labels-open": "", "<label>a", "";
     "ruby": "", "<ruby>a<rp>(<rt>b</ruby>", "";
     "ruby-open": "", "<ruby>a<rt>b", "";
