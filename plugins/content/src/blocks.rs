@@ -9,6 +9,7 @@ use crate::lexicon::{self, SEED, step};
 use crate::lower;
 use crate::measure::{HIDE, Info, SKIP, get};
 use crate::phrases;
+use crate::word::{Hash, Run};
 
 /// Longest line that may announce something, in bytes.
 const MAX_LINE: usize = 160;
@@ -64,27 +65,61 @@ pub struct Block {
     pub(crate) currency: bool,
 }
 
-/// Words of the page's title and description, by hash.
+/// Words of the page's title and description.
 #[derive(Default)]
 pub struct Topic {
-    title: Vec<u32>,
-    description: Vec<u32>,
+    title: Keys,
+    description: Keys,
+}
+
+/// A few words, by hash.
+#[derive(Default)]
+struct Keys {
+    sorted: Vec<u32>,
+    /// For each word the bit that its lowest bits name: most words of a text are none of these,
+    /// which this tells without a search.
+    bits: [u64; 8],
+}
+
+impl Keys {
+    fn of(mut keys: Vec<u32>) -> Self {
+        keys.sort_unstable();
+        keys.dedup();
+        let mut bits = [0; 8];
+        for key in &keys {
+            let (word, bit) = Self::place(*key);
+            if let Some(word) = bits.get_mut(word) {
+                *word |= bit;
+            }
+        }
+        Self { sorted: keys, bits }
+    }
+
+    fn has(&self, key: u32) -> bool {
+        let (word, bit) = Self::place(key);
+        self.bits.get(word).is_some_and(|word| word & bit != 0)
+            && self.sorted.binary_search(&key).is_ok()
+    }
+
+    fn place(key: u32) -> (usize, u64) {
+        ((key >> 6 & 7) as usize, 1 << (key & 63))
+    }
 }
 
 impl Topic {
     /// Reads the head of the page.
     pub fn of(view: &View<'_>) -> Self {
-        let mut topic = Self::default();
+        let (mut title, mut description) = (Vec::new(), Vec::new());
         for node in view.head().into_iter().flat_map(|h| h.descendants()) {
             let content = || node.attr(attr::CONTENT).unwrap_or("");
             match node.tag() {
-                tag::TITLE => node.text_runs().for_each(|t| words(t, &mut topic.title)),
+                tag::TITLE => node.text_runs().for_each(|t| words(t, &mut title)),
                 tag::META => {
                     let key = node.attr(attr::PROPERTY).or_else(|| node.attr(attr::NAME));
                     match key {
-                        Some("og:title") => words(content(), &mut topic.title),
+                        Some("og:title") => words(content(), &mut title),
                         Some("description" | "og:description") => {
-                            words(content(), &mut topic.description);
+                            words(content(), &mut description);
                         }
                         _ => {}
                     }
@@ -92,11 +127,10 @@ impl Topic {
                 _ => {}
             }
         }
-        for list in [&mut topic.title, &mut topic.description] {
-            list.sort_unstable();
-            list.dedup();
+        Self {
+            title: Keys::of(title),
+            description: Keys::of(description),
         }
-        topic
     }
 }
 
@@ -106,19 +140,15 @@ fn words(text: &str, out: &mut Vec<u32>) {
         if out.len() >= 64 {
             return;
         }
-        let key = word
-            .chars()
-            .flat_map(char::to_lowercase)
-            .fold(SEED, push_char);
+        let mut hash = Hash::NEW;
+        for c in word.chars().flat_map(char::to_lowercase) {
+            hash.push_char(c);
+        }
+        let key = hash.finish();
         if !word.is_empty() && !lexicon::is_stop_word(key) {
             out.push(key);
         }
     }
-}
-
-fn push_char(hash: u32, c: char) -> u32 {
-    let mut buffer = [0; 4];
-    c.encode_utf8(&mut buffer).bytes().fold(hash, step)
 }
 
 /// The page's blocks.
@@ -258,41 +288,60 @@ fn part_of(c: char) -> Part {
     }
 }
 
+/// A word under way, and how the one before began.
+struct Word {
+    hash: Hash,
+    /// Its characters; 0 between words.
+    len: u32,
+    capital: bool,
+    digits: u32,
+}
+
 impl Block {
     fn read(&mut self, text: &str, link: bool, topic: &Topic) {
         self.texts += 1;
         self.links += u32::from(link);
-        let (mut key, mut len, mut capital, mut digits) = (SEED, 0u32, false, 0u32);
+        self.currency = false;
+        let mut word = Word {
+            hash: Hash::NEW,
+            len: 0,
+            capital: false,
+            digits: 0,
+        };
         let before = self.chars;
         let mut thai = 0;
-        self.currency = false;
-        let mut last = ' ';
-        for c in text.chars() {
+        let mut last = None;
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if byte.is_ascii_alphanumeric() {
+                if self.head == 0 {
+                    self.head = class_of(char::from(byte));
+                }
+                let run = self.letters(bytes.get(at..).unwrap_or_default(), &mut word);
+                at += run;
+                last = bytes.get(at - 1).map(|byte| char::from(*byte));
+                continue;
+            }
+            let c = if byte.is_ascii() {
+                self.end_word(&mut word, topic);
+                char::from(byte)
+            } else if let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+                c
+            } else {
+                break;
+            };
+            at += c.len_utf8();
             if c.is_whitespace() || c == '\u{200b}' {
-                self.end_word(&mut key, &mut len, capital, digits, topic);
+                self.end_word(&mut word, topic);
                 continue;
             }
             if self.head == 0 {
                 self.head = class_of(c);
             }
-            last = c;
+            last = Some(c);
             self.chars += 1;
             if c.is_ascii() {
-                let byte = c as u8;
-                if byte.is_ascii_alphanumeric() {
-                    if len == 0 {
-                        capital = byte.is_ascii_uppercase();
-                        digits = 0;
-                    }
-                    let digit = byte.is_ascii_digit();
-                    self.digits += u32::from(digit);
-                    digits += u32::from(digit);
-                    self.prices += u32::from(digit && std::mem::take(&mut self.currency));
-                    key = step(key, byte.to_ascii_lowercase());
-                    len += 1;
-                    continue;
-                }
-                self.end_word(&mut key, &mut len, capital, digits, topic);
                 match byte {
                     b'.' | b',' | b';' | b'!' | b'?' => self.punct += 1,
                     b'|' | b'/' | b'>' => self.separators += 1,
@@ -300,76 +349,107 @@ impl Block {
                     b'@' => self.at = true,
                     _ => {}
                 }
-                continue;
-            }
-            match part_of(c) {
-                Part::Letter => {
-                    if len == 0 {
-                        capital = c.is_uppercase();
-                        digits = 0;
-                    }
-                    for lower in c.to_lowercase() {
-                        key = push_char(key, lower);
-                    }
-                    len += 1;
-                }
-                Part::Halves(halves) => {
-                    self.end_word(&mut key, &mut len, capital, digits, topic);
-                    thai += 1 - halves;
-                    self.halves += halves;
-                    self.stops += u32::from(lexicon::is_particle(c));
-                    self.hash = step(self.hash.rotate_left(3), c as u8);
-                }
-                Part::None => {
-                    self.end_word(&mut key, &mut len, capital, digits, topic);
-                    match c {
-                        '。' | '，' | '、' | '！' | '？' | '；' | '؟' | '،' | '؛' | '।' | '…' =>
-                        {
-                            self.punct += 1;
-                        }
-                        '·' | '•' | '›' | '»' | '→' | '｜' => self.separators += 1,
-                        '€' | '£' | '¥' | '₹' | '₩' | '₽' => {
-                            self.currency = true;
-                            self.prices += u32::from(digits > 0);
-                        }
-                        '©' => self.copyright = true,
-                        _ => {}
-                    }
-                }
+            } else {
+                thai += self.wide(c, &mut word, topic);
             }
         }
-        self.end_word(&mut key, &mut len, capital, digits, topic);
+        self.end_word(&mut word, topic);
         self.halves += thai / 2;
-        if last != ' ' {
-            self.tail = class_of(last);
+        if let Some(c) = last {
+            self.tail = class_of(c);
         }
         if link {
             self.link += self.chars - before;
         }
     }
 
-    fn end_word(
-        &mut self,
-        key: &mut u32,
-        len: &mut u32,
-        capital: bool,
-        digits: u32,
-        topic: &Topic,
-    ) {
-        if *len == 0 {
+    /// Reads the ASCII letters and digits at the beginning of a text; returns how many there are.
+    #[inline]
+    fn letters(&mut self, bytes: &[u8], word: &mut Word) -> usize {
+        if word.len == 0 {
+            word.capital = bytes.first().is_some_and(u8::is_ascii_uppercase);
+            word.digits = 0;
+        }
+        let (mut at, mut digits) = (0, 0);
+        loop {
+            let run = Run::of(bytes.get(at..).unwrap_or_default());
+            if run.len > 0 {
+                word.hash.push(run.bytes, run.len);
+            }
+            at += run.len as usize;
+            digits += run.digits;
+            if run.len < 8 {
+                break;
+            }
+        }
+        word.len += at as u32;
+        word.digits += digits;
+        self.chars += at as u32;
+        self.digits += digits;
+        if self.currency && digits > 0 {
+            self.currency = false;
+            self.prices += 1;
+        }
+        at
+    }
+
+    /// Reads a character beyond ASCII that is no white space. Returns 1 if it is of a script
+    /// without spaces between words of several characters.
+    fn wide(&mut self, c: char, word: &mut Word, topic: &Topic) -> u32 {
+        match part_of(c) {
+            Part::Letter => {
+                if word.len == 0 {
+                    word.capital = c.is_uppercase();
+                    word.digits = 0;
+                }
+                for lower in c.to_lowercase() {
+                    word.hash.push_char(lower);
+                }
+                word.len += 1;
+            }
+            Part::Halves(halves) => {
+                self.end_word(word, topic);
+                self.halves += halves;
+                self.stops += u32::from(lexicon::is_particle(c));
+                self.hash = step(self.hash.rotate_left(3), c as u8);
+                return 1 - halves;
+            }
+            Part::None => {
+                self.end_word(word, topic);
+                match c {
+                    '。' | '，' | '、' | '！' | '？' | '；' | '؟' | '،' | '؛' | '।' | '…' =>
+                    {
+                        self.punct += 1;
+                    }
+                    '·' | '•' | '›' | '»' | '→' | '｜' => self.separators += 1,
+                    '€' | '£' | '¥' | '₹' | '₩' | '₽' => {
+                        self.currency = true;
+                        self.prices += u32::from(word.digits > 0);
+                    }
+                    '©' => self.copyright = true,
+                    _ => {}
+                }
+            }
+        }
+        0
+    }
+
+    fn end_word(&mut self, word: &mut Word, topic: &Topic) {
+        if word.len == 0 {
             return;
         }
+        let key = word.hash.finish();
         self.halves += 2;
-        self.capitals += u32::from(capital);
-        if lexicon::is_stop_word(*key) {
+        self.capitals += u32::from(word.capital);
+        if lexicon::is_stop_word(key) {
             self.stops += 2;
         } else {
-            self.titled += u32::from(topic.title.binary_search(key).is_ok());
-            self.described += u32::from(topic.description.binary_search(key).is_ok());
+            self.titled += u32::from(topic.title.has(key));
+            self.described += u32::from(topic.description.has(key));
         }
-        self.years += u32::from(digits == 4 && *len == 4);
-        self.hash = (self.hash ^ *key).wrapping_mul(0x0100_0193).rotate_left(5);
-        *key = SEED;
-        *len = 0;
+        self.years += u32::from(word.digits == 4 && word.len == 4);
+        self.hash = (self.hash ^ key).wrapping_mul(0x0100_0193).rotate_left(5);
+        word.hash = Hash::NEW;
+        word.len = 0;
     }
 }

@@ -4,6 +4,7 @@
 //! it was trained.
 
 mod boxes;
+mod eight;
 mod layout;
 mod likes;
 mod order;
@@ -16,9 +17,11 @@ use orbweaver_sdk::dom::{View, tag};
 pub use self::layout::{COUNT, OWN, PAGE, TYPES, names};
 pub use self::page::{Said, page};
 
-use self::boxes::boxes;
+use self::boxes::{Climb, boxes};
+use self::eight::Eight;
 use self::layout::{
-    AROUND, FIRST_INSIDE, FIRST_MARK, FIRST_PAGE, FIRST_PLACE, FIRST_SHARED, PLACE, SHARED,
+    AROUND, FIRST_BOX, FIRST_INSIDE, FIRST_MARK, FIRST_PAGE, FIRST_PLACE, FIRST_SHARED, PLACE,
+    SHARED,
 };
 use self::likes::{Likes, copies};
 use self::order::{Before, until_kept};
@@ -47,10 +50,12 @@ impl Matrix {
             .unwrap_or(0)
     }
 
-    fn set(&mut self, feature: usize, block: usize, value: u8) {
-        if let Some(slot) = self.data.get_mut(feature * self.stride + block) {
-            *slot = value;
-        }
+    /// The values of a feature; none where there are fewer features.
+    fn row(&mut self, feature: usize) -> &mut [u8] {
+        let from = feature * self.stride;
+        self.data
+            .get_mut(from..from + self.stride)
+            .unwrap_or_default()
     }
 }
 
@@ -94,7 +99,14 @@ pub fn compute(
         .iter()
         .position(|b| get(source.info, b.node).tag == tag::H1);
     let all = sums.all().chars;
+    // All others are written for the page, or copied from these.
+    let computed = [0..FIRST_SHARED, FIRST_BOX..FIRST_PAGE];
+    let mut eight = Eight::new();
+    let mut climb = Climb::default();
     for (i, block) in list.iter().enumerate() {
+        if i % 8 == 0 {
+            eight.flush(&computed, i, &mut m);
+        }
         let me = get(source.info, block.node);
         let ctx = source
             .context
@@ -146,31 +158,16 @@ pub fn compute(
             u8::from(me.state & HIDE != 0),
             log(prose(block)),
         ];
-        for (f, value) in own.into_iter().enumerate() {
-            m.set(f, i, value);
-        }
-        for bit in 0..INSIDE.len() {
-            m.set(FIRST_INSIDE + bit, i, (ctx.inside >> bit & 1) as u8);
-        }
-        for (k, (_, mark)) in MARKS.iter().enumerate() {
-            let value = u8::from(me.above & mark != 0) + u8::from(ctx.near & mark != 0);
-            m.set(FIRST_MARK + k, i, value);
-        }
-        boxes(source, &sums, block, i, &mut m);
+        eight.set(0, i, &own);
+        let inside: [u8; INSIDE.len()] = std::array::from_fn(|bit| (ctx.inside >> bit & 1) as u8);
+        eight.set(FIRST_INSIDE, i, &inside);
+        let marks =
+            MARKS.map(|(_, mark)| u8::from(me.above & mark != 0) + u8::from(ctx.near & mark != 0));
+        eight.set(FIRST_MARK, i, &marks);
+        boxes(source, &sums, block, i, &mut eight);
         let near = sums.between(i.saturating_sub(5), i + 6);
         let far = sums.between(i.saturating_sub(15), i + 16);
-        let mut at = source.view.node(block.node);
-        let mut max_like = 0;
-        for _ in 0..12 {
-            let Some(node) = at else { break };
-            let ctx = source
-                .context
-                .get(node.id() as usize)
-                .copied()
-                .unwrap_or_default();
-            max_like = max_like.max(source.repeats.count(ctx.like));
-            at = node.parent();
-        }
+        let max_like = climb.most_alike(source, block.node);
         let place: [u8; PLACE.len()] = [
             share(i as u32, count as u32),
             share(sums.between(0, i).chars, all),
@@ -192,13 +189,13 @@ pub fn compute(
             log(max_like),
             u8::from(h1.is_some_and(|h| h < i)),
         ];
+        eight.set(FIRST_PLACE, i, &place);
         before.pass(block, heading, kept_here);
-        for (f, value) in place.into_iter().enumerate() {
-            m.set(FIRST_PLACE + f, i, value);
-        }
-        for (f, value) in page.iter().chain(types).enumerate() {
-            m.set(FIRST_PAGE + f, i, *value);
-        }
+    }
+    eight.flush(&computed, count, &mut m);
+    for (f, value) in page.iter().chain(types).enumerate() {
+        let row = m.row(FIRST_PAGE + f);
+        row.get_mut(..count).unwrap_or_default().fill(*value);
     }
     copy_neighbours(&mut m, count);
     m
@@ -206,15 +203,15 @@ pub fn compute(
 
 /// Gives each block the features of [`SHARED`] that its neighbours have.
 fn copy_neighbours(m: &mut Matrix, count: usize) {
-    for i in 0..count {
-        for (d, by) in AROUND.iter().enumerate() {
-            let Some(j) = i.checked_add_signed(*by).filter(|j| *j < count) else {
-                continue;
-            };
-            for (k, &f) in SHARED.iter().enumerate() {
-                let value = m.at(f, j);
-                m.set(FIRST_SHARED + d * SHARED.len() + k, i, value);
-            }
+    for (d, &by) in AROUND.iter().enumerate() {
+        let far = by.unsigned_abs().min(count);
+        // From the first block that has such a neighbour, or from the first such neighbour.
+        let (from, to) = if by < 0 { (0, far) } else { (far, 0) };
+        for (k, &f) in SHARED.iter().enumerate() {
+            let source = f * m.stride + from;
+            let target = (FIRST_SHARED + d * SHARED.len() + k) * m.stride + to;
+            // Both features have rows of at least so many blocks.
+            m.data.copy_within(source..source + (count - far), target);
         }
     }
 }

@@ -80,12 +80,11 @@ impl<'m> Forest<'m> {
         let stride = matrix.stride;
         let mut sums = vec![0i32; stride * self.outputs];
         let mut index = vec![0u64; stride / 8];
+        let mut table = [0; 1 << MAX_DEPTH];
         let mut reader = Reader(self.body);
         for _ in 0..self.trees {
-            if self
-                .tree(matrix, &mut reader, &mut index, &mut sums)
-                .is_none()
-            {
+            let tree = self.tree(matrix, &mut reader, &mut index, &mut table, &mut sums);
+            if tree.is_none() {
                 break;
             }
         }
@@ -98,12 +97,13 @@ impl<'m> Forest<'m> {
         out
     }
 
-    /// Adds one tree's answers.
+    /// Adds one tree's answers. `index` and `table` are room to work in.
     fn tree(
         &self,
         matrix: &Matrix,
         reader: &mut Reader<'m>,
         index: &mut [u64],
+        table: &mut [i32; 1 << MAX_DEPTH],
         sums: &mut [i32],
     ) -> Option<()> {
         let stride = matrix.stride;
@@ -121,7 +121,6 @@ impl<'m> Forest<'m> {
             ask(column, add, level, index);
         }
         let leaves = 1 << depth;
-        let mut table = [0; 1 << MAX_DEPTH];
         for output in 0..self.outputs {
             let answers = reader.take(leaves * 2)?.as_chunks::<2>().0;
             for (slot, answer) in table.iter_mut().zip(answers) {

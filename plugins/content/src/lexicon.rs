@@ -1,23 +1,15 @@
 //! Words that every running text is full of, by which prose is told from labels.
 
+use crate::word::Hash;
+
 const SLOTS: usize = 2048;
 
-/// Start of a word's hash, FNV-1a of 32 bits.
+/// Start of the hash of names and texts, FNV-1a of 32 bits.
 pub const SEED: u32 = 0x811c_9dc5;
 
 /// The hash with one byte more.
 pub const fn step(hash: u32, byte: u8) -> u32 {
     (hash ^ byte as u32).wrapping_mul(0x0100_0193)
-}
-
-const fn hash(word: &[u8]) -> u32 {
-    let mut h = SEED;
-    let mut i = 0;
-    while i < word.len() {
-        h = step(h, word[i]);
-        i += 1;
-    }
-    h
 }
 
 /// Function words, in small letters: articles, pronouns, prepositions, conjunctions and
@@ -91,7 +83,7 @@ static TABLE: [u32; SLOTS] = {
     while i < WORDS.len() {
         let mut j = 0;
         while j < WORDS[i].len() {
-            let key = hash(WORDS[i][j].as_bytes());
+            let key = Hash::of(WORDS[i][j].as_bytes());
             let mut at = place(key);
             while slots[at] != 0 && slots[at] != key {
                 at = (at + 1) % SLOTS;

@@ -35,6 +35,7 @@ mod steps;
 pub mod survey;
 mod text;
 pub mod visible;
+mod word;
 pub mod words;
 
 pub use content::{Content, Selection};

@@ -20,7 +20,12 @@ pub(super) fn share(part: u32, whole: u32) -> u8 {
     if whole == 0 {
         return 0;
     }
-    (1 + u64::from(part) * 125 / u64::from(whole)).min(126) as u8
+    // Nearly always fits, and takes half the time.
+    let share = match part.checked_mul(125) {
+        Some(part) => u64::from(part / whole),
+        None => u64::from(part) * 125 / u64::from(whole),
+    };
+    (1 + share).min(126) as u8
 }
 
 /// A distance forward or back: 64 is here.

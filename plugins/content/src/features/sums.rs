@@ -66,6 +66,13 @@ impl Sums {
         up_to(to).less(up_to(from))
     }
 
+    /// The characters of these blocks alone.
+    pub fn chars(&self, from: usize, to: usize) -> u32 {
+        let last = self.0.len().saturating_sub(1);
+        let up_to = |index: usize| self.0.get(index.min(last)).map_or(0, |sum| sum.chars);
+        up_to(to) - up_to(from)
+    }
+
     /// Of all blocks.
     pub fn all(&self) -> Sum {
         self.0.last().copied().unwrap_or_default()
