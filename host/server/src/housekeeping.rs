@@ -1,4 +1,4 @@
-//! Background work: heartbeat, renewal of reservations, and deletion of expired data.
+//! Background work: heartbeat, renewal of reservations, release of memory, and deletion of expired data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,8 @@ const RENEW_EVERY: Duration = Duration::from_secs(60);
 const PURGE_EVERY: Duration = Duration::from_secs(600);
 const MEASURE_REPLICAS_EVERY: Duration = Duration::from_secs(5);
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
+/// As long as the program's own caches keep what nobody asks for.
+const RELEASE_EVERY: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Runs as long as the process; ends with the task that holds it.
@@ -36,6 +38,7 @@ pub async fn run(service: Service) {
     let mut next_purge = Instant::now();
     let mut next_renewal = Instant::now() + RENEW_EVERY;
     let mut next_measure = Instant::now();
+    let mut next_release = Instant::now() + RELEASE_EVERY;
     let mut beats = interval(BEAT);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -62,6 +65,15 @@ pub async fn run(service: Service) {
             tokio::spawn(async move {
                 if let Err(error) = app.accounts.quota.renew().await {
                     tracing::warn!(%error, "cannot renew quota reservations");
+                }
+            });
+        }
+        if Instant::now() >= next_release {
+            next_release = Instant::now() + RELEASE_EVERY;
+            let app = app.clone();
+            tokio::spawn(async move {
+                if let Err(error) = app.store.release_memory().await {
+                    tracing::debug!(%error, "cannot release the memory of the database's caches");
                 }
             });
         }

@@ -22,6 +22,7 @@ pub mod jobs;
 mod leases;
 mod logs;
 mod mail;
+mod memory;
 pub mod monitors;
 mod notices;
 mod pages;
