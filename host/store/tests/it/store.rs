@@ -21,6 +21,7 @@ crate::support::on_both_databases! {
     a_bad_row_fails_only_its_own_request
     an_idempotency_key_is_claimed_once
     queued_writes_are_there_after_a_restart
+    memory_is_released_beside_work
 }
 
 async fn open(options: &Options) -> Store {
@@ -497,4 +498,22 @@ async fn queued_writes_are_there_after_a_restart(options: Options) {
     store.close().await;
     let error = store.bill(usage(a, "t", now())).await.unwrap_err();
     assert!(matches!(error, StoreError::Closed), "{error}");
+}
+
+/// Reads and writes go on, also on the connections whose caches were just released.
+async fn memory_is_released_beside_work(options: Options) {
+    let store = open(&options).await;
+    let work = async {
+        for number in 0..40 {
+            let name = format!("p{number}");
+            let id = project(&store, &name).await;
+            assert_eq!(store.project(id).await.unwrap().unwrap().name, name);
+        }
+    };
+    let release = async {
+        for _ in 0..40 {
+            store.release_memory().await.unwrap();
+        }
+    };
+    tokio::join!(work, release);
 }
