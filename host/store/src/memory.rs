@@ -10,6 +10,7 @@ impl Store {
     ///
     /// # Errors
     /// The database cannot be asked.
+    #[crate::boxed]
     pub async fn release_memory(&self) -> Result<(), StoreError> {
         const RELEASE: &str = "PRAGMA shrink_memory";
         let Db::Lite(lite) = &self.db else {
