@@ -6,7 +6,8 @@ use crate::{Store, StoreError};
 impl Store {
     /// Gives back what the connections to a SQLite file have cached of it: up to 16 MiB for the one that
     /// writes, 4 MiB for each of the others. The operating system has the same pages in its own cache, so
-    /// that this costs no reading from disk. Connections at work are left alone. Does nothing on PostgreSQL.
+    /// that this costs no reading from disk. Readers at work are left alone; the writing connection is waited
+    /// for as by any writer. Does nothing on PostgreSQL.
     ///
     /// # Errors
     /// The database cannot be asked.
@@ -24,9 +25,8 @@ impl Store {
             sqlx::query(RELEASE).execute(&mut *idle).await?;
         }
         let (turn, mut writing) = lite.write.acquire().await?;
-        let done = sqlx::query(RELEASE).execute(&mut *writing).await;
+        sqlx::query(RELEASE).execute(&mut *writing).await?;
         turn.keep(writing);
-        done?;
         Ok(())
     }
 }

@@ -215,3 +215,50 @@ fn copy_neighbours(m: &mut Matrix, count: usize) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use orbweaver_sdk::testing::Document;
+
+    use super::*;
+    use crate::Content;
+    use crate::context;
+
+    #[test]
+    fn blocks_have_their_neighbours_features_and_the_repeats_around_them() {
+        // Each paragraph is the only one of its class, in a card that is one of many.
+        let cards: String = ('a'..='s')
+            .zip(1..)
+            .map(|(name, at)| {
+                let text = "word ".repeat(at);
+                format!("<div class=card><h2>{text}</h2><p class={name}>{text}<a href=/>more</a></p></div>")
+            })
+            .collect();
+        let html = format!("<body><h1>Title</h1><main><ul><li>one<li>two</ul>{cards}</main>");
+        let document = Document::new("https://example.org/list", &html);
+        let page = document.page();
+        let view = page.view().unwrap();
+        Content::survey(view, page.final_url(), |view, selection, survey, matrix| {
+            let list = &survey.blocks.list;
+            assert!(list.len() > 40 && list.len() % 8 != 0, "{}", list.len());
+            let (around, repeats) = context::read(view, &selection.info);
+            for (i, block) in list.iter().enumerate() {
+                for (d, by) in AROUND.iter().enumerate() {
+                    let beside = i.checked_add_signed(*by).filter(|j| *j < list.len());
+                    for (k, f) in SHARED.iter().enumerate() {
+                        let value = matrix.at(FIRST_SHARED + d * SHARED.len() + k, i);
+                        let expected = beside.map_or(0, |j| matrix.at(*f, j));
+                        assert_eq!(value, expected, "block {i}, feature {f}, {by}");
+                    }
+                }
+                let node = view.node(block.node).unwrap();
+                let nodes = std::iter::once(node).chain(node.ancestors()).take(12);
+                let likes = nodes.map(|n| repeats.count(around[n.id() as usize].like));
+                let most = PLACE.iter().position(|name| *name == "max_like").unwrap();
+                let value = matrix.at(FIRST_PLACE + most, i);
+                assert_eq!(value, log(likes.max().unwrap()), "block {i}");
+                assert_eq!(matrix.at(0, i), log(block.chars), "block {i}");
+            }
+        });
+    }
+}

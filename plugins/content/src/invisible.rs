@@ -141,6 +141,9 @@ mod tests {
             assert!(matches!(of_text(&plain), Cow::Borrowed(_)));
             let odd = format!("{plain}\u{ad}{plain}\x7f\u{feff}");
             assert_eq!(of_text(&odd), plain.repeat(2));
+            for alone in ["\x01", "\x7f", "\u{ad}", "\u{200b}", "\u{feff}"] {
+                assert_eq!(of_text(&format!("{plain}{alone}")), plain, "{alone:?}");
+            }
         }
     }
 
