@@ -220,15 +220,14 @@ async fn headers_and_cookies_reach_the_page_and_sessions_keep_cookies() {
     let service = Service::start().await;
     let client = service.client();
     let origin = site().await;
-    let more = json!({"headers": {"X-Key": "k1"}, "cookies": "a=b"});
+    let more = json!({"headers": {"X-Key": "k1", "Cookie": "c=d"}, "cookies": "a=b"});
     let answer = client
         .post("/v1/scan", &scan(&origin, "/echo", more))
         .await
         .ok();
-    assert!(
-        markdown(&answer).contains("k1") && markdown(&answer).contains("a=b"),
-        "{answer}"
-    );
+    for sent in ["k1", "a=b", "c=d"] {
+        assert!(markdown(&answer).contains(sent), "{sent}: {answer}");
+    }
     // The cookie that one page sets is sent by the next of the session, and by no other.
     let login = scan(&origin, "/login", json!({"session": "ann"}));
     client.post("/v1/scan", &login).await.ok();

@@ -135,7 +135,9 @@ async fn the_screenshot_endpoint_is_deprecated_on_every_answer() {
     invalid.error(422, "INVALID_INPUT");
     let stranger = service.stranger().post("/v1/cloud/screenshot", &body).await;
     stranger.error(401, "UNAUTHORIZED");
-    for answer in [&png, &json, &invalid, &stranger] {
+    let misused = service.client().get("/v1/cloud/screenshot").await;
+    misused.error(405, "METHOD_NOT_ALLOWED");
+    for answer in [&png, &json, &invalid, &stranger, &misused] {
         assert_eq!(answer.header("deprecation"), Some("true"));
         assert_eq!(
             answer.header("link"),
@@ -295,6 +297,40 @@ async fn a_crawl_returns_a_sites_pages_in_one_answer() {
 }
 
 #[tokio::test]
+async fn redirects_lead_a_crawl_to_no_other_site_no_page_twice_and_nothing_disallowed() {
+    let (service, other) = (Service::start().await, Origin::start().await.unwrap());
+    let origin = Origin::start().await.unwrap();
+    let page = |links: &str| {
+        Reply::html(format!(
+            "<title>P</title><p>{}</p>{links}",
+            "Words that make this a page and no shell. ".repeat(8)
+        ))
+    };
+    other.set("/", page(""));
+    origin.set(
+        "/robots.txt",
+        Reply::text("User-agent: *\nDisallow: /secret\n"),
+    );
+    let links = ["/a", "/again", "/out", "/hidden"].map(|path| format!("<a href={path}>x</a>"));
+    origin.set("/", page(&links.concat()));
+    origin.set("/a", page(""));
+    origin.set("/secret", page(""));
+    origin.set("/again", Reply::redirect(302, "/a"));
+    origin.set("/out", Reply::redirect(302, &other.url("/")));
+    origin.set("/hidden", Reply::redirect(302, "/secret"));
+    let body = json!({"url": origin.url("/"), "return_format": "text"});
+    let result = service.client().post("/v1/cloud/crawl", &body).await.ok();
+    let items = result["items"].as_array().unwrap();
+    let found: Vec<&str> = items
+        .iter()
+        .map(|item| item["url"].as_str().unwrap())
+        .collect();
+    assert_eq!(found, [origin.url("/"), origin.url("/a")]);
+    assert_eq!(origin.count("/secret"), 0);
+    assert_eq!(service.billed().await, (0, 2));
+}
+
+#[tokio::test]
 async fn html_in_the_request_is_transformed_and_pdf_is_refused() {
     let service = Service::start().await;
     let client = service.client();
@@ -329,6 +365,17 @@ async fn html_in_the_request_is_transformed_and_pdf_is_refused() {
         .ok();
     assert_eq!(raw["content"], html);
     assert_eq!(service.billed().await, (0, 4));
+    // The text is decoded already, whatever its document once was.
+    let legacy = "<meta charset=shift_jis><p>Café – Straße 日本</p>";
+    for format in ["markdown", "text", "raw"] {
+        let body = json!({"data": legacy, "return_format": format, "readability": false});
+        let content = transform(body).await.ok()["content"].to_string();
+        assert!(
+            content.contains("Café – Straße 日本"),
+            "{format}: {content}"
+        );
+    }
+    assert_eq!(service.billed().await, (0, 7));
     for pdf in [
         json!({"data": "JVBERi0xLjQK", "input_kind": "pdf_base64"}),
         json!({"data": "JVBERi0xLjQK"}),
@@ -337,7 +384,7 @@ async fn html_in_the_request_is_transformed_and_pdf_is_refused() {
         let message = transform(pdf).await.error(422, "INVALID_INPUT");
         assert!(message.contains("PDF"), "{message}");
     }
-    assert_eq!(service.billed().await, (0, 4));
+    assert_eq!(service.billed().await, (0, 7));
     for format in ["markdown", "text"] {
         let empty = transform(json!({"data": "<p></p>", "return_format": format}));
         assert_eq!(empty.await.ok()["content"], "", "{format}");

@@ -96,7 +96,9 @@ async fn a_run_is_queued_with_the_documented_defaults() {
 #[tokio::test]
 async fn fields_are_accepted_at_their_limits() {
     let service = without_workers(false, |config| {
-        let proxy = "http://user:secret@127.0.0.1:3128".parse().unwrap();
+        let proxy = "http://user-{country}:secret@127.0.0.1:3128"
+            .parse()
+            .unwrap();
         config.fetch.proxy_pools = [(ProxyPool::Isp, vec![proxy])].into();
     })
     .await;
@@ -299,6 +301,20 @@ async fn aggressive_needs_a_higher_tier_and_no_cron() {
         .await
         .error(422, "INVALID_INPUT");
     assert!(message.starts_with("aggressive: "), "{message}");
+}
+
+#[tokio::test]
+async fn a_country_that_no_proxy_of_the_pool_can_choose_is_refused() {
+    let service = without_workers(false, |config| {
+        let proxy = "http://127.0.0.1:3128".parse().unwrap();
+        config.fetch.proxy_pools = [(ProxyPool::Isp, vec![proxy])].into();
+    })
+    .await;
+    let pooled = json!({"url": SEED, "proxy_pool": "isp", "proxy_country": "de"});
+    let answer = service.client().post("/v1/crawls", &pooled).await;
+    let message = answer.error(501, "NOT_IMPLEMENTED");
+    assert!(message.contains("{country}"), "{message}");
+    accepted(&service, &json!({"url": SEED, "proxy_pool": "isp"})).await;
 }
 
 #[tokio::test]

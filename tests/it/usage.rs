@@ -149,11 +149,27 @@ async fn only_trusted_proxies_set_the_client_address() {
             .to_vec();
     })
     .await;
-    let forwarded = [("x-forwarded-for", "198.51.100.9, 203.0.113.7, 10.1.2.3")];
-    for (service, expected) in [(direct, "127.0.0.1"), (behind, "203.0.113.7")] {
-        let client = service.client();
-        client.send("GET", "/v1/usage", &forwarded, b"").await.ok();
-        let log = client.get("/v1/logs").await.ok();
-        assert_eq!(log["items"][0]["client_ip"], expected);
+    for (forwarded, expected) in [
+        ("198.51.100.9, 203.0.113.7, 10.1.2.3", "203.0.113.7"),
+        // Some proxies add the port.
+        ("198.51.100.9, 203.0.113.7:4242", "203.0.113.7"),
+        (
+            "198.51.100.9, [2001:db8::7]:4242, 10.1.2.3:1",
+            "2001:db8::7",
+        ),
+        ("198.51.100.9, [2001:db8::7]", "2001:db8::7"),
+        ("198.51.100.9, ::ffff:203.0.113.7", "203.0.113.7"),
+        // What stands before an entry that is no address is hearsay.
+        ("198.51.100.9, unknown, 10.1.2.3", "10.1.2.3"),
+        ("198.51.100.9, unknown", "127.0.0.1"),
+        ("", "127.0.0.1"),
+    ] {
+        for (service, expected) in [(&direct, "127.0.0.1"), (&behind, expected)] {
+            let client = service.client();
+            let headers = [("x-forwarded-for", forwarded)];
+            client.send("GET", "/v1/usage", &headers, b"").await.ok();
+            let log = client.get("/v1/logs").await.ok();
+            assert_eq!(log["items"][0]["client_ip"], expected, "{forwarded}");
+        }
     }
 }

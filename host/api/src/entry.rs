@@ -27,6 +27,7 @@ use super::request_log::{RequestLog, logged_method, logged_path};
 use super::scope::Scope;
 use super::warnings::{self, Operations, UnknownNames};
 use crate::app::App;
+use crate::cloud;
 use crate::console::wants_html;
 
 /// The answer's id header.
@@ -81,13 +82,15 @@ impl Entry {
 impl Entry {
     /// The service of a connection from this peer.
     pub fn connection(&self, peer: SocketAddr) -> Connection {
-        let trusted = is_trusted(&self.inner.app.settings.trusted_proxies, peer.ip());
+        // A listener of both families gives IPv4 peers as `::ffff:a.b.c.d`.
+        let peer = peer.ip().to_canonical();
+        let trusted = is_trusted(&self.inner.app.settings.trusted_proxies, peer);
         let Self { inner, router } = self.clone();
         Connection {
             inner,
             router,
-            peer: peer.ip(),
-            peer_text: peer.ip().to_string().into(),
+            peer,
+            peer_text: peer.to_string().into(),
             trusted,
         }
     }
@@ -118,10 +121,7 @@ impl Connection {
     pub async fn answer(self, mut request: Request<Body>) -> Response {
         let started = Instant::now();
         let (client, client_text) = self.client(request.headers());
-        let scope = Scope::new(
-            client_text,
-            self.trusted || self.peer.to_canonical().is_loopback(),
-        );
+        let scope = Scope::new(client_text, self.trusted || self.peer.is_loopback());
         request.extensions_mut().insert(scope.clone());
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let has_key = request.headers().contains_key(header::AUTHORIZATION);
@@ -154,6 +154,8 @@ impl Connection {
             Err(refused) => *refused,
         };
         protect(response.headers_mut());
+        // Here, because not every answer comes from the endpoint's route.
+        cloud::deprecate(uri.path(), response.headers_mut());
         if let Ok(id) = HeaderValue::from_str(scope.id()) {
             response.headers_mut().insert(REQUEST_ID, id);
         }
@@ -251,23 +253,24 @@ impl Connection {
         if !self.trusted {
             return (self.peer, Arc::clone(&self.peer_text));
         }
-        // The nearest proxy has written the last entry; entries before the first one
-        // that is not ours is hearsay.
-        let forwarded: Vec<IpAddr> = headers
+        // The nearest proxy has written the last entry; the entries before the first one that is not
+        // ours are hearsay, and so are those before one that is no address.
+        let entries: Vec<&str> = headers
             .get_all("x-forwarded-for")
             .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter_map(|entry| entry.trim().parse().ok())
+            .flat_map(|value| value.to_str().unwrap_or_default().split(','))
             .collect();
         let proxies = &self.inner.app.settings.trusted_proxies;
-        let client = forwarded
-            .iter()
-            .rev()
-            .copied()
-            .find(|ip| !is_trusted(proxies, *ip))
-            .or_else(|| forwarded.first().copied())
-            .unwrap_or(self.peer);
+        let mut client = self.peer;
+        for entry in entries.into_iter().rev() {
+            let Some(ip) = forwarded_address(entry) else {
+                break;
+            };
+            client = ip;
+            if !is_trusted(proxies, ip) {
+                break;
+            }
+        }
         (client, client.to_string().into())
     }
 }
@@ -275,6 +278,15 @@ impl Connection {
 /// Liveness probes are never refused.
 fn is_free(uri: &Uri) -> bool {
     uri.path() == "/v1/health"
+}
+
+/// The address of an entry of `X-Forwarded-For`, to which some proxies add the port.
+fn forwarded_address(entry: &str) -> Option<IpAddr> {
+    let entry = entry.trim();
+    let bare = entry.strip_prefix('[').and_then(|v6| v6.strip_suffix(']'));
+    let ip = bare.unwrap_or(entry).parse().ok();
+    let with_port = || Some(entry.parse::<SocketAddr>().ok()?.ip());
+    ip.or_else(with_port).map(|ip: IpAddr| ip.to_canonical())
 }
 
 fn is_trusted(proxies: &[IpNet], ip: IpAddr) -> bool {

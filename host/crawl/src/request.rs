@@ -285,6 +285,15 @@ impl CrawlRequest {
                 "proxy_pool: no proxies are configured for {pool}; set fetch.proxy_pools.{pool}"
             )));
         }
+        if let (None, Some(_), Some(pool)) = (&self.proxy_url, &proxy_country, self.proxy_pool)
+            && !pipeline.fetcher.has_countries(pool)
+        {
+            let pool = pool.as_str();
+            return Err(RequestError::NotConfigured(format!(
+                "proxy_country: no proxy of {pool} can choose a country; put {{country}} into a URL \
+                 of fetch.proxy_pools.{pool}"
+            )));
+        }
         let mut spec = CrawlSpec {
             max_pages: narrow(max_pages),
             depth: narrow(depth),

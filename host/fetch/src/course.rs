@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::Method;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, COOKIE, HeaderMap, HeaderName, HeaderValue,
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, COOKIE, Entry, HeaderMap, HeaderName, HeaderValue,
     USER_AGENT,
 };
 use orbweaver_core::guard::Target;
@@ -59,18 +59,40 @@ fn headers(request: &Request, user_agent: &str) -> Result<HeaderMap, Fault> {
     Ok(headers)
 }
 
+/// The caller's cookies: those of the request, and those of a `cookie` header, which is taken out
+/// of the headers so that the jar's cookies join it instead of replacing it.
+fn given_cookies(request: &Request, headers: &mut HeaderMap) -> Result<Option<String>, Fault> {
+    let mut given: Vec<&str> = request.cookies.as_deref().into_iter().collect();
+    let header = match headers.entry(COOKIE) {
+        Entry::Occupied(entry) => entry.remove_entry_mult().1.collect(),
+        Entry::Vacant(_) => Vec::new(),
+    };
+    for value in &header {
+        given.push(value.to_str().map_err(|_| {
+            let message = "the header cookie has characters other than visible ASCII";
+            Fault::new(Kind::InvalidRequest, None, message)
+        })?);
+    }
+    let is_separator = |c: char| c == ';' || c == ' ';
+    let given: Vec<&str> = given
+        .into_iter()
+        .map(|cookies| cookies.trim_matches(is_separator))
+        .filter(|cookies| !cookies.is_empty())
+        .collect();
+    Ok((!given.is_empty()).then(|| given.join("; ")))
+}
+
 impl Course {
     /// Starts with `request`, whose URL the guard parsed as `target`.
     pub fn new(request: &Request, target: Target, user_agent: &str) -> Result<Self, Fault> {
+        let mut headers = headers(request, user_agent)?;
+        let cookies = given_cookies(request, &mut headers)?;
         Ok(Self {
             target,
             method: request.method.clone(),
             body: request.body.clone(),
-            headers: headers(request, user_agent)?,
-            cookies: request
-                .cookies
-                .clone()
-                .filter(|cookies| !cookies.is_empty()),
+            headers,
+            cookies,
             jar: request.jar.clone().unwrap_or_default(),
             redirects: Vec::new(),
         })
@@ -108,10 +130,7 @@ impl Course {
                 let rest = kept
                     .split("; ")
                     .filter(|pair| !names.contains(&cookie_name(pair)));
-                Some(rest.fold(
-                    given.trim_end_matches([';', ' ']).to_owned(),
-                    |all, pair| all + "; " + pair,
-                ))
+                Some(rest.fold(given.clone(), |all, pair| all + "; " + pair))
             }
         }
     }

@@ -21,6 +21,11 @@ const MAX_CODINGS: usize = 2;
 const BLOCK: usize = 64 * 1024;
 /// Room at the end of a body, in bytes, that is worth a decoding step before the body grows.
 const WORTHWHILE: usize = 4 * 1024;
+/// Bytes of output per byte of input that a step has room for; if there is more, further steps
+/// follow.
+const MOST_GROWTH: usize = 64;
+/// Bytes of output that a step has room for at least.
+const LEAST_ROOM: usize = 512;
 /// How many times larger a compressed page usually is once it is decoded.
 const GROWTH: usize = 4;
 /// Most bytes that are allocated for a body because of its announced length.
@@ -261,8 +266,11 @@ fn decode_into(
             spare @ WORTHWHILE..=BLOCK => spare,
             _ => BLOCK,
         };
+        // Clearing a whole block for a piece of a few bytes would cost more than decoding it.
+        let likely = input.len().saturating_mul(MOST_GROWTH).max(LEAST_ROOM);
         // One byte more than there is room for tells that a body is too large.
-        let room = max.saturating_sub(start).saturating_add(1).min(spare);
+        let room = max.saturating_sub(start).saturating_add(1);
+        let room = room.min(spare).min(likely);
         out.resize(start + room, 0);
         let step = codec.step(input, out.get_mut(start..).unwrap_or_default());
         let written = step.as_ref().map_or(0, |step| step.written);

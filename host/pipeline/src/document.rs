@@ -150,11 +150,27 @@ impl Document {
     /// A file as the page of a URL: a document by its first bytes, else treated as HTML whatever its
     /// name. CPU-bound.
     pub fn from_file(url: &str, body: Vec<u8>, read_at: DateTime<Utc>) -> Self {
+        Self::from_bytes(url, body, None, read_at)
+    }
+
+    /// The same for text that is decoded already, such as a field of JSON: a `meta charset` in it says
+    /// how it was once encoded, and is ignored. CPU-bound.
+    pub fn from_text(url: &str, text: String, read_at: DateTime<Utc>) -> Self {
+        let decoded = Some("text/html; charset=utf-8");
+        Self::from_bytes(url, text.into_bytes(), decoded, read_at)
+    }
+
+    fn from_bytes(
+        url: &str,
+        body: Vec<u8>,
+        content_type: Option<&str>,
+        read_at: DateTime<Utc>,
+    ) -> Self {
         let kind = match content::sniff(None, &body).kind {
             Kind::Document => Kind::Document,
             _ => Kind::Html,
         };
-        let html = text(kind, &body, None);
+        let html = text(kind, &body, content_type);
         let mut document = Self {
             url: url.to_owned(),
             final_url: url.to_owned(),

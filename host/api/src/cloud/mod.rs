@@ -12,11 +12,12 @@ mod search;
 mod transform;
 mod unblock;
 
-use axum::middleware;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+
+pub(crate) use screenshot::deprecate;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -34,7 +35,5 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 #[expect(deprecated, reason = "the contract keeps the endpoint")]
 fn screenshot_routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(screenshot::screenshot))
-        .layer(middleware::from_fn(screenshot::deprecate))
+    OpenApiRouter::new().routes(routes!(screenshot::screenshot))
 }

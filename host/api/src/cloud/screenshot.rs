@@ -1,8 +1,6 @@
 //! POST /v1/cloud/screenshot: deprecated, see render.
 
 use axum::Json;
-use axum::extract::Request;
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,6 +19,7 @@ use crate::validate;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, WaitPoint};
 use orbweaver_pipeline::cloud::usd;
 
+const PATH: &str = "/v1/cloud/screenshot";
 /// RFC 9745's header, with the value that the contract gives it.
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 
@@ -103,14 +102,13 @@ async fn run(work: Work, request: ScreenshotRequest, json: bool) -> Result<Respo
     Ok(([(CONTENT_TYPE, "image/png")], picture).into_response())
 }
 
-/// Says on every answer, errors included, that this endpoint has a successor.
-pub(super) async fn deprecate(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(DEPRECATION, HeaderValue::from_static("true"));
-    headers.insert(
-        LINK,
-        HeaderValue::from_static("</v1/cloud/render>; rel=\"successor-version\""),
-    );
-    response
+/// Says on every answer of this endpoint, errors included, that it has a successor.
+pub(crate) fn deprecate(path: &str, headers: &mut HeaderMap) {
+    if path == PATH {
+        headers.insert(DEPRECATION, HeaderValue::from_static("true"));
+        headers.insert(
+            LINK,
+            HeaderValue::from_static("</v1/cloud/render>; rel=\"successor-version\""),
+        );
+    }
 }

@@ -103,9 +103,9 @@ async fn run(work: Work, request: TransformRequest) -> Result<Response, ApiError
     let format = Format::from(request.return_format.unwrap_or_default());
     let main = request.readability.unwrap_or(true);
     let now = work.app.clock.now();
-    let body = request.data.into_bytes();
-    let bytes = body.len();
-    let read = move || Document::from_file(BASE, body, now);
+    let data = request.data;
+    let bytes = data.len();
+    let read = move || Document::from_text(BASE, data, now);
     let mut document = blocking_of(bytes, read).await?;
     let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, format, main).await?;

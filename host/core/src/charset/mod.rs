@@ -1,8 +1,8 @@
 //! Character encodings: detection and decoding.
 //!
 //! The order is the HTML standard's ("determining the character encoding"): a byte order
-//! mark, the `charset` of Content-Type, a `meta` or XML declaration within the first bytes,
-//! then detection. Labels are the Encoding standard's: `latin1` and `iso-8859-1` mean
+//! mark, the `charset` of Content-Type, a `meta` or XML declaration within the first bytes of
+//! markup, then detection. Labels are the Encoding standard's: `latin1` and `iso-8859-1` mean
 //! windows-1252, and labels of encodings that hide markup (`utf-7`) are no labels at all.
 
 mod prescan;
@@ -91,10 +91,21 @@ fn determine(bytes: &[u8], content_type: Option<&str>) -> (&'static Encoding, So
     {
         return (encoding, Source::Header, 0);
     }
+    // Text that is no markup may quote a `meta` element: valid UTF-8 is taken for what it is.
+    if !content_type.is_none_or(may_be_markup) && std::str::from_utf8(bytes).is_ok() {
+        return (UTF_8, Source::Detected, 0);
+    }
     if let Some(encoding) = prescan::prescan(bytes) {
         return (encoding, Source::Meta, 0);
     }
     (detect(bytes), Source::Detected, 0)
+}
+
+/// Whether a body of this type may declare its encoding in a `meta` element or an XML declaration.
+fn may_be_markup(content_type: &str) -> bool {
+    content::essence(content_type).is_none_or(|essence| {
+        !content::is_text_type(&essence) || essence.ends_with("html") || essence.ends_with("xml")
+    })
 }
 
 /// Finds an encoding by a label of the Encoding standard. `x-user-defined` maps every page to

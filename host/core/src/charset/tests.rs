@@ -34,6 +34,22 @@ fn the_byte_order_mark_beats_header_beats_meta_beats_detection() {
 }
 
 #[test]
+fn text_that_is_no_markup_declares_nothing_by_quoting_markup() {
+    let text = "# Größe\nUse <meta charset=windows-1251>";
+    for content_type in ["text/plain", "text/markdown", "application/json"] {
+        let decoded = plain(text.as_bytes(), Some(content_type));
+        assert_eq!((decoded.text.as_ref(), decoded.encoding), (text, "UTF-8"));
+    }
+    for content_type in ["text/html", "application/xhtml+xml", "text/xml", "nonsense"] {
+        let decoded = plain(text.as_bytes(), Some(content_type));
+        assert_eq!(decoded.source, Source::Meta, "{content_type}");
+    }
+    // A page in a legacy encoding that is served with the wrong type.
+    let (bytes, _, _) = WINDOWS_1251.encode("<meta charset=windows-1251>Привет");
+    assert_eq!(plain(&bytes, Some("text/plain")).source, Source::Meta);
+}
+
+#[test]
 fn utf_16_is_known_by_its_mark_or_its_header() {
     let le: Vec<u8> = "héllo".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let be: Vec<u8> = "\u{feff}héllo"

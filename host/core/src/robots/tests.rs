@@ -40,6 +40,24 @@ fn escapes_are_compared_as_in_rfc_9309() {
     assert!(!allows("user-agent: *\ndisallow: /100%\n", "/100%zz"));
 }
 
+/// RFC 9309, 2.2.3: a rule means a star or dollar sign of a URL by its escape.
+#[test]
+fn escaped_special_characters_match_themselves() {
+    let robots = "user-agent: *\ndisallow: /a-%2A.html\ndisallow: /b-%24\ndisallow: /c$d\n";
+    for url in ["/a-*.html", "/a-%2A.html", "https://a.example/a-*.html"] {
+        assert!(!allows(robots, url), "{url}");
+    }
+    for url in ["/b-$", "/b-%24", "/b-$x", "https://a.example/c$d"] {
+        assert!(!allows(robots, url), "{url}");
+    }
+    for url in ["/a-x.html", "/b-", "/c"] {
+        assert!(allows(robots, url), "{url}");
+    }
+    let robots = "user-agent: *\ndisallow: /*x\ndisallow: /y$\n";
+    assert!(!allows(robots, "/a*x") && !allows(robots, "/y"));
+    assert!(allows(robots, "/y$"));
+}
+
 /// Fault 41.
 #[test]
 fn a_file_is_cut_at_500_kib_and_not_within_a_rule() {

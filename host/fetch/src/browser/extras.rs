@@ -38,10 +38,21 @@ impl Tab {
         if let Some(cookies) = &extras.session {
             self.enter(cookies).await?;
         }
-        if let Some(cookies) = &extras.cookies {
+        // Cookies in a header are set as cookies, too: as a header they would replace the page's own.
+        let is_cookie = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("cookie");
+        let receives = extras.receives.as_ref();
+        let is_receiver = receives.is_some_and(|receives| (receives.0)(&request.url));
+        let in_headers = extras.headers.iter().filter(is_cookie);
+        let given: Vec<&str> = in_headers
+            .filter(|_| is_receiver)
+            .map(|(_, value)| value.as_str())
+            .chain(extras.cookies.as_deref())
+            .collect();
+        if !given.is_empty() {
             let secure = request.url.starts_with("https:");
-            let cookies: Vec<Value> = cookies
-                .split(';')
+            let cookies: Vec<Value> = given
+                .iter()
+                .flat_map(|cookies| cookies.split(';'))
                 .filter_map(|pair| pair.trim().split_once('='))
                 .map(|(name, value)| {
                     json!({
@@ -58,8 +69,10 @@ impl Tab {
                 .call(session, "Network.setCookies", set)
                 .await?;
         }
-        if !extras.headers.is_empty() {
-            self.watch.with(|state| state.extras = Some(extras.clone()));
+        let mut others = extras.clone();
+        others.headers.retain(|header| !is_cookie(&header));
+        if !others.headers.is_empty() {
+            self.watch.with(|state| state.extras = Some(others));
             let all = json!({"patterns": [{"urlPattern": "*"}]});
             let _: Ignored = self.connection.call(session, "Fetch.enable", all).await?;
         }

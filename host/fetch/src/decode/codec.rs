@@ -11,6 +11,11 @@ use super::coding::Coding;
 /// The largest window allowed for zstd over HTTP: 8 MiB (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
 
+/// Further members of a body may be this many, and one more for each [`MEMBER_BYTES`] of content:
+/// a decoder for each of a million empty ones would cost seconds.
+const FREE_MEMBERS: usize = 1_000;
+const MEMBER_BYTES: usize = 1_024;
+
 /// Result of one step.
 pub(super) struct Step {
     /// Bytes of input consumed.
@@ -42,6 +47,9 @@ pub(super) struct Codec {
     ended: bool,
     started: bool,
     trailing: bool,
+    /// Members or frames after the first, and bytes decoded so far.
+    members: usize,
+    produced: usize,
 }
 
 impl fmt::Debug for Codec {
@@ -78,6 +86,8 @@ impl Codec {
             ended: false,
             started: false,
             trailing: false,
+            members: 0,
+            produced: 0,
         }
     }
 
@@ -116,6 +126,10 @@ impl Codec {
                 return Ok(ignored);
             }
             self.ended = false;
+            self.members += 1;
+            if self.members > FREE_MEMBERS + self.produced / MEMBER_BYTES {
+                return Err("too many short members");
+            }
             if let Engine::Flate(_) = self.engine {
                 self.engine = engine(self.coding);
             }
@@ -135,6 +149,7 @@ impl Codec {
             return self.begin_deflate(read, out);
         }
         let step = self.decode(input, out)?;
+        self.produced += step.written;
         let progress = step.read > 0 || step.written > 0;
         let more = progress && (step.read < input.len() || step.written == out.len());
         Ok(Step { more, ..step })

@@ -259,3 +259,33 @@ fn identity_is_limited_as_well() {
     let cut = decode(&[], &sample(MAX + 1), 999).unwrap();
     assert!(cut.truncated && cut.body.len() == MAX);
 }
+
+#[test]
+fn many_members_without_content_are_malformed() {
+    for coding in [Coding::Gzip, Coding::Zstd] {
+        let data = sample(3_000);
+        let few = [encode(coding, b"").repeat(900), encode(coding, &data)].concat();
+        assert!(
+            decode(&[coding], &few, 4096).unwrap().body == data,
+            "{coding:?}"
+        );
+        let many = encode(coding, b"").repeat(2_000);
+        assert!(decode(&[coding], &many, 4096).is_err(), "{coding:?}");
+        // As programs write that compress in blocks.
+        let blocks = encode(coding, &data).repeat(1_200);
+        let decoded = decode(&[coding], &blocks, 4096).unwrap();
+        assert!(decoded.body == data.repeat(1_200), "{coding:?}");
+    }
+}
+
+#[test]
+fn a_body_in_single_bytes_decodes_however_far_it_expands() {
+    let data = vec![0; 1 << 20];
+    for coding in ALL {
+        let encoded = encode(coding, &data);
+        assert!(
+            decode(&[coding], &encoded, 1).unwrap().body == data,
+            "{coding:?}"
+        );
+    }
+}

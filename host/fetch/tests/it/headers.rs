@@ -108,18 +108,34 @@ async fn fault_39_a_jar_belongs_to_its_job() {
         })
         .await
         .unwrap();
+    // Cookies in a header are the caller's as well, and none of them replaces others.
+    fetcher
+        .fetch(Request {
+            headers: vec![("Cookie".into(), "y=3;".into())],
+            ..with("/echo", &jar)
+        })
+        .await
+        .unwrap();
+    fetcher
+        .fetch(Request {
+            headers: vec![("cookie".into(), "session=header".into())],
+            cookies: Some("x=2".into()),
+            ..with("/echo", &jar)
+        })
+        .await
+        .unwrap();
     let sent: Vec<_> = origin
         .requests()
         .iter()
         .map(|request| request.header("cookie").map(str::to_owned))
         .collect();
-    assert_eq!(
-        sent,
-        [
-            None,
-            Some("session=1".to_owned()),
-            None,
-            Some("session=mine; x=2".to_owned())
-        ]
-    );
+    let expected = [
+        None,
+        Some("session=1"),
+        None,
+        Some("session=mine; x=2"),
+        Some("y=3; session=1"),
+        Some("x=2; session=header"),
+    ];
+    assert_eq!(sent, expected.map(|value| value.map(str::to_owned)));
 }

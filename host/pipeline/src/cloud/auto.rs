@@ -167,7 +167,7 @@ impl Cloud {
             (Some(loaded), _) => Ok(loaded),
             (None, Some(error)) => Err(error),
             (None, None) => Err(ScanError::NotConfigured(
-                "no proxy pool supports a country: put {country} into a URL verdict_of fetch.proxy_pools"
+                "no proxy pool supports a country: put {country} into a URL of fetch.proxy_pools"
                     .into(),
             )),
         }
@@ -176,11 +176,11 @@ impl Cloud {
 
 /// Whether every other backend would fail in the same way.
 fn is_final(error: &ScanError) -> bool {
-    use orbweaver_fetch::Kind::{BadRedirect, Dns, TooLarge};
+    use orbweaver_fetch::Kind::{BadRedirect, Dns, Robots, TooLarge};
     matches!(
         error,
         ScanError::Fetch {
-            kind: FailureKind::Fetch(Dns | BadRedirect | TooLarge),
+            kind: FailureKind::Fetch(Dns | BadRedirect | Robots | TooLarge),
             ..
         }
     )

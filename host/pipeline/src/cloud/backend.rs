@@ -40,6 +40,8 @@ pub struct Job {
     pub pool: Option<ProxyPool>,
     /// The project's own proxy, used by the local backend.
     pub proxy: Option<ProxyUrl>,
+    /// Whether a plain request, and each of its redirects, must be allowed by robots.txt.
+    pub respect_robots: bool,
 }
 
 /// When a rendered page counts as loaded.

@@ -51,6 +51,7 @@ impl Backend for Local {
         let request = Request {
             user_agent: job.user_agent.clone(),
             proxy: job.proxy.clone(),
+            respect_robots: job.respect_robots,
             ..Request::get(&job.url)
         };
         Ok(Loaded {

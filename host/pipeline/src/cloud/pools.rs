@@ -77,6 +77,7 @@ impl Pools {
         let request = Request {
             user_agent: job.user_agent.clone(),
             proxy,
+            respect_robots: job.respect_robots,
             ..Request::get(&job.url)
         };
         Ok(Loaded {

@@ -93,10 +93,11 @@ impl Crawl {
             project: principal.project,
             proxy: project_proxy(principal)?,
         };
-        let first = site.load(self.url.clone()).await?;
+        let first = site.load(self.url.clone(), false).await?;
         let origin = origin(&first.url);
         let mut waiting = Waiting::default();
         waiting.known.extend([key(&self.url), key(&first.url)]);
+        let mut answered = HashSet::from([key(&first.url)]);
         let (mut pages, mut content) = (Vec::new(), 0);
         let mut running = FuturesUnordered::new();
         let mut arrived = Some(first);
@@ -127,7 +128,12 @@ impl Crawl {
                 running.push(site.visit(url));
             }
             match timeout_at(deadline, running.next()).await {
-                Ok(Some(page)) => arrived = page,
+                // A redirect may lead off the site, or to a page that is here already.
+                Ok(Some(page)) => {
+                    arrived = page.filter(|page| {
+                        self::origin(&page.url) == origin && answered.insert(key(&page.url))
+                    });
+                }
                 Ok(None) | Err(_) => return Ok(pages),
             }
         }
@@ -162,22 +168,34 @@ impl Waiting {
 }
 
 impl Site<'_> {
-    /// Loads a linked page; `None` if robots.txt disallows it or the request fails.
+    /// Loads a linked page; `None` if robots.txt disallows it, or where it redirects to, or the
+    /// request fails.
     async fn visit(&self, url: String) -> Option<Crawled> {
-        let parsed = Url::parse(&url).ok()?;
-        let fetcher = &self.scans.pipeline.fetcher;
-        let robots = fetcher.site_files().robots(fetcher, &parsed).await;
-        if !robots.rules.allows_url(&parsed) {
+        if !self.is_allowed(&url).await {
             return None;
         }
-        self.load(url).await.ok()
+        let page = self.load(url, true).await.ok()?;
+        // A browser follows redirects on its own.
+        let is_allowed = self.crawl.render.is_none() || self.is_allowed(&page.url).await;
+        is_allowed.then_some(page)
     }
 
-    async fn load(&self, url: String) -> Result<Crawled, ScanError> {
+    /// Whether robots.txt allows it.
+    async fn is_allowed(&self, url: &str) -> bool {
+        let Ok(url) = Url::parse(url) else {
+            return false;
+        };
+        let fetcher = &self.scans.pipeline.fetcher;
+        let robots = fetcher.site_files().robots(fetcher, &url).await;
+        robots.rules.allows_url(&url)
+    }
+
+    async fn load(&self, url: String, respect_robots: bool) -> Result<Crawled, ScanError> {
         let job = Job {
             url,
             render: self.crawl.render,
             proxy: self.proxy.clone(),
+            respect_robots,
             ..Job::default()
         };
         let loaded = self

@@ -189,7 +189,8 @@ impl Accepting {
     }
 
     fn serve(&self, stream: TcpStream, peer: SocketAddr) {
-        let ip = peer.ip();
+        // A listener of both families gives IPv4 peers as `::ffff:a.b.c.d`.
+        let ip = peer.ip().to_canonical();
         let shared = self.trusted_proxies.iter().any(|net| net.contains(&ip));
         let Some(place) = self.connections.admit(ip, shared) else {
             return;
