@@ -138,6 +138,71 @@ async fn a_running_crawl_does_not_reserve_all_pages_of_the_day() {
 }
 
 #[tokio::test]
+async fn a_crawl_waits_for_pages_that_others_have_only_set_aside() {
+    let (service, origin) = (
+        Service::start().await,
+        Origin::start().await.expect("a site"),
+    );
+    let links: String = (0..10).map(|n| format!("<a href=/p/{n}>{n}</a>")).collect();
+    origin.set("/robots.txt", Reply::text(""));
+    origin.set("/", Reply::html(links));
+    origin.set_under("/p/", |_| Reply::html("<p>page"));
+    let client = service.other_project("shop").await;
+    let quota = &service.app.accounts.quota;
+    let project = id(&service, "shop").await;
+    let held = quota.reserve(project, Amount::pages(195)).await.unwrap();
+    let crawl = json!({"url": origin.url("/"), "delay_ms": 0});
+    let run = client.post("/v1/crawls", &crawl).await;
+    assert_eq!(run.status, 202, "{}", run.text());
+    let used = async || {
+        let usage = client.get("/v1/usage").await.ok();
+        usage["daily_pages"]["used"].as_u64().unwrap()
+    };
+    while used().await < 5 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    drop(held);
+    let path = format!("/v1/crawls/{}", run.json()["id"]);
+    let run = loop {
+        let run = client.get(&path).await.ok();
+        if run["status"] != "running" {
+            break run;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    };
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(run["error_message"], Value::Null, "{run}");
+    assert_eq!(used().await, 11);
+}
+
+#[tokio::test]
+async fn a_call_of_one_url_sets_aside_no_pages_for_more() {
+    let (service, origin) = (
+        Service::start().await,
+        Origin::start().await.expect("a site"),
+    );
+    origin.set("/robots.txt", Reply::text(""));
+    origin.set_under("/held/", |_| Reply::html("<p>page"));
+    let client = service.other_project("shop").await;
+    let url = origin.url("/held/one");
+    let caller = client.clone();
+    let call = tokio::spawn(async move {
+        let urls = json!({"urls": [url]});
+        caller.post("/v1/actors/check-links", &urls).await
+    });
+    origin.asked("/held/one", 1).await;
+    let quota = &service.app.accounts.quota;
+    let project = id(&service, "shop").await;
+    let rest = quota
+        .reserve_up_to(project, Amount::pages(200))
+        .await
+        .unwrap();
+    assert_eq!(rest.left(), Amount::pages(199));
+    origin.release();
+    call.await.unwrap().ok();
+}
+
+#[tokio::test]
 async fn the_monthly_cap_holds_below_the_daily_cap() {
     let site = Site::start().await;
     let service = Service::with(|config| {

@@ -321,6 +321,34 @@ impl Quota {
         }
     }
 
+    /// Whether billed pages alone fill a cap. If they do not, pages that are only set aside do, some of
+    /// which may be given back.
+    ///
+    /// # Errors
+    /// [`QuotaError::Suspended`], or the database.
+    #[crate::boxed]
+    pub async fn is_used_up(&self, project: ProjectId, cap: PageCap) -> Result<bool, QuotaError> {
+        let tier = self.caps(project).await?;
+        let today = self.0.clock.now().date_naive();
+        let first = today.with_day(1).unwrap_or(today);
+        let days = self.0.store.usage_days(project, first).await?;
+        let mut used = 0;
+        for day in days.iter().filter(|day| day.date <= today) {
+            used += match cap {
+                PageCap::Month => day.pages + day.cloud_pages,
+                PageCap::Day if day.date == today => day.pages + day.cloud_pages,
+                PageCap::CloudDay if day.date == today => day.cloud_pages,
+                PageCap::Day | PageCap::CloudDay => 0,
+            };
+        }
+        let limit = match cap {
+            PageCap::Day => tier.pages_per_day,
+            PageCap::Month => tier.pages_per_month,
+            PageCap::CloudDay => tier.cloud_pages_per_day,
+        };
+        Ok(limit.0.is_some_and(|limit| used >= limit))
+    }
+
     /// Whether a reservation is for today. Work that crosses midnight (UTC) drops the old
     /// reservation and makes a new one, so that the pages count for the new day.
     pub fn is_current(&self, reservation: &Reservation) -> bool {

@@ -14,7 +14,7 @@ use crate::context::Actors;
 use orbweaver_accounts::quota::{Quota, QuotaError, Reservation};
 use orbweaver_pipeline::cloud::micros;
 
-/// Pages reserved at a time by a call that is billed per page.
+/// Most pages reserved at a time by a call that is billed per page.
 const BLOCK: u64 = 32;
 
 /// Reservations and counts of a call.
@@ -152,7 +152,9 @@ impl Ledger {
         let block = if amount.cloud_pages > 0 {
             self.quota.reserve(self.project, amount).await?
         } else {
-            let want = Amount::pages(BLOCK);
+            // Twice as many each time: a call of few pages sets aside few.
+            let held = self.state.lock().held.pages;
+            let want = Amount::pages(held.clamp(1, BLOCK));
             self.quota.reserve_up_to(self.project, want).await?
         };
         let mut state = self.state.lock();

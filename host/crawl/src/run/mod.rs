@@ -94,7 +94,8 @@ impl Crawler {
             }
             let end = self.age();
             let wake = self.launch();
-            let wake = wake.into_iter().chain(end).chain(self.lending.wake()).min();
+            let others = end.into_iter().chain(self.lending.wake());
+            let wake = wake.into_iter().chain(others).chain(self.ask_again).min();
             self.send_left_out().await;
             if self.is_over() {
                 if self.nearer.is_empty() || self.is_full() {

@@ -20,7 +20,7 @@ use crate::fetch;
 use crate::hooks::report::PluginReport;
 use crate::shared::Shared;
 use orbweaver_accounts::clock::Clock;
-use orbweaver_accounts::quota::{QuotaError, Reservation};
+use orbweaver_accounts::quota::{CapReached, QuotaError, Reservation};
 
 /// How long a run goes by the robots.txt that it has, before it asks the cache again.
 const ROBOTS_LIFE: Duration = Duration::from_secs(600);
@@ -31,6 +31,10 @@ const MAX_ROBOTS: usize = 64;
 const MAX_IDLE: usize = 512;
 /// When hosts that were not looked at get their turn.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Time until pages are asked for again where others have set them aside.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How long a run asks again: a minute longer than what a dead process had set aside counts.
+const PATIENCE: Duration = Duration::from_secs(360);
 
 /// Result of polling one host.
 enum HostPoll {
@@ -55,6 +59,10 @@ impl Crawler {
         if self.is_full() || self.window.is_empty() {
             return Ok(());
         }
+        if self.ask_again.is_some_and(|at| Instant::now() < at) {
+            return Ok(());
+        }
+        self.ask_again = None;
         let under_way = self.fetches.len() as u64;
         // Where the cap leaves no more than the block covers, the block is used up first.
         if self.cut && under_way > 0 {
@@ -71,7 +79,10 @@ impl Crawler {
         }
         let max = u64::from(self.shared.spec.max_pages);
         let ahead = (self.limiter.limit() as u64).saturating_mul(2);
-        let want = ahead.min(max.saturating_sub(self.rows)).max(under_way + 1);
+        let want = ahead
+            .min(max.saturating_sub(self.rows))
+            .min(self.pending)
+            .max(under_way + 1);
         let project = self.shared.lease.project;
         let mut block = quota
             .reserve_up_to(project, self.shared.pages_of(want))
@@ -87,14 +98,34 @@ impl Crawler {
             // Too small to bill what is under way to: that stays with the old block.
             Ok(block) if under_way > 0 && left(&block) <= under_way => self.cut = true,
             // What is under way is billed to the new block, so the old one goes back.
-            Ok(block) => self.reserved = Some(block),
+            Ok(block) => {
+                self.reserved = Some(block);
+                self.patience = None;
+            }
             Err(QuotaError::Store(error)) => return Err(error.into()),
             Err(_) if under_way > 0 => self.cut = true,
             Err(_) if self.lending.has_parts() => self.gather().await?,
             Err(_) if self.lending.is_settling() => {}
+            // A part is given up instead, so that what its run has set aside is of use.
+            Err(QuotaError::Capped(cap)) if self.helping.is_none() => {
+                if !self.waits_for_others(&cap).await? {
+                    self.capped = Some(cap.to_string());
+                }
+            }
             Err(error) => self.capped = Some(error.to_string()),
         }
         Ok(())
+    }
+
+    /// Whether pages that others have only set aside fill the cap. Then the run asks again, for as long
+    /// as those of a process that died count.
+    async fn waits_for_others(&mut self, cap: &CapReached) -> anyhow::Result<bool> {
+        let now = Instant::now();
+        let until = *self.patience.get_or_insert(now + PATIENCE);
+        let quota = &self.shared.crawls.quota;
+        let waits = now < until && !quota.is_used_up(self.shared.lease.project, cap.cap).await?;
+        self.ask_again = waits.then(|| now + ASK_AGAIN);
+        Ok(waits)
     }
 
     /// Sends out what limits, gates and robots.txt allow; when to try again.

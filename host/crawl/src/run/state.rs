@@ -97,6 +97,10 @@ pub(super) struct Crawler {
     pub(super) reserved: Option<Reservation>,
     /// The cap leaves no more than the reserved pages, so these are used up first.
     pub(super) cut: bool,
+    /// When to ask for pages again, because others have set aside what the cap leaves.
+    pub(super) ask_again: Option<Instant>,
+    /// Until when to do so.
+    pub(super) patience: Option<Instant>,
     /// The cap that was reached.
     pub(super) capped: Option<String>,
     /// When the run ends with what it has, and why; none once that is so.
@@ -270,6 +274,8 @@ impl Crawler {
             sent: 0,
             reserved: None,
             cut: false,
+            ask_again: None,
+            patience: None,
             capped: None,
             end: None,
             failed_sitemaps: 0,
