@@ -21,7 +21,8 @@ impl RobotsFile {
             Err(error) => Self::Unreachable(error.message().to_owned()),
             Ok(page) => match page.status() {
                 200..=299 => Self::File(String::from_utf8_lossy(&page.body()).into_owned()),
-                status @ 500.. => Self::Unreachable(format!("HTTP {status}")),
+                // As everywhere, "too many requests" says nothing of the file.
+                status @ (429 | 500..) => Self::Unreachable(format!("HTTP {status}")),
                 _ => Self::Missing,
             },
         }
