@@ -342,6 +342,9 @@ async fn reserved_blocks_shrink_split_and_are_returned() {
             second.short().unwrap().to_string(),
             "daily page cap exceeded"
         );
+        assert!(!second.short().unwrap().is_billed);
+        let refused = quota.reserve(project, Amount::pages(1)).await;
+        assert!(matches!(refused, Err(QuotaError::Capped(cap)) if !cap.is_billed));
         drop(second);
         let usage = block.usage("a", "crawl", Amount::pages(40), 0);
         store.bill(usage).await.unwrap();
@@ -360,8 +363,12 @@ async fn reserved_blocks_shrink_split_and_are_returned() {
         assert_eq!(rest.left(), Amount::pages(60));
         drop((block, rest));
         store.keys(project).await.unwrap();
-        let all = quota.reserve(project, Amount::pages(160)).await.unwrap();
+        let mut all = quota.reserve(project, Amount::pages(160)).await.unwrap();
         assert_eq!(all.left(), Amount::pages(160));
+        let usage = all.usage("b", "crawl", Amount::pages(160), 0);
+        store.bill(usage).await.unwrap();
+        let refused = quota.reserve(project, Amount::pages(1)).await;
+        assert!(matches!(refused, Err(QuotaError::Capped(cap)) if cap.is_billed));
     }
 }
 

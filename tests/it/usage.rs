@@ -162,6 +162,7 @@ async fn only_trusted_proxies_set_the_client_address() {
         // What stands before an entry that is no address is hearsay.
         ("198.51.100.9, unknown, 10.1.2.3", "10.1.2.3"),
         ("198.51.100.9, unknown", "127.0.0.1"),
+        ("198.51.100.9, 203.0.113.7, ,", "203.0.113.7"),
         ("", "127.0.0.1"),
     ] {
         for (service, expected) in [(&direct, "127.0.0.1"), (&behind, expected)] {

@@ -44,7 +44,8 @@ use chrono::{DateTime, Datelike as _, Months, NaiveTime, TimeDelta, Utc};
 use moka::sync::Cache;
 use orbweaver_core::ids::{ProjectId, ReservationId};
 use orbweaver_store::{
-    Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, Store, StoreError,
+    Amount, NewUsage, PageCap, PageCaps, ReachedCap, ReservationRequest, ReservationResult, Store,
+    StoreError,
 };
 use parking_lot::Mutex;
 
@@ -62,14 +63,19 @@ const REMEMBERED: u64 = 10_000;
 pub struct CapReached {
     /// The cap.
     pub cap: PageCap,
+    /// Whether billed pages alone reach it. If not, pages that other work has set aside do, which it
+    /// may give back.
+    pub is_billed: bool,
     /// Seconds until the cap starts anew: at midnight UTC, or at the end of the month.
     pub retry_after_seconds: u64,
 }
 
 impl CapReached {
-    fn at(cap: PageCap, now: DateTime<Utc>) -> Self {
+    fn at(reached: ReachedCap, now: DateTime<Utc>) -> Self {
+        let ReachedCap { cap, is_billed } = reached;
         Self {
             cap,
+            is_billed,
             retry_after_seconds: wait(cap, now),
         }
     }
@@ -319,34 +325,6 @@ impl Quota {
             }
             ReservationResult::Capped(cap) => Err(QuotaError::Capped(CapReached::at(cap, now))),
         }
-    }
-
-    /// Whether billed pages alone fill a cap. If they do not, pages that are only set aside do, some of
-    /// which may be given back.
-    ///
-    /// # Errors
-    /// [`QuotaError::Suspended`], or the database.
-    #[crate::boxed]
-    pub async fn is_used_up(&self, project: ProjectId, cap: PageCap) -> Result<bool, QuotaError> {
-        let tier = self.caps(project).await?;
-        let today = self.0.clock.now().date_naive();
-        let first = today.with_day(1).unwrap_or(today);
-        let days = self.0.store.usage_days(project, first).await?;
-        let mut used = 0;
-        for day in days.iter().filter(|day| day.date <= today) {
-            used += match cap {
-                PageCap::Month => day.pages + day.cloud_pages,
-                PageCap::Day if day.date == today => day.pages + day.cloud_pages,
-                PageCap::CloudDay if day.date == today => day.cloud_pages,
-                PageCap::Day | PageCap::CloudDay => 0,
-            };
-        }
-        let limit = match cap {
-            PageCap::Day => tier.pages_per_day,
-            PageCap::Month => tier.pages_per_month,
-            PageCap::CloudDay => tier.cloud_pages_per_day,
-        };
-        Ok(limit.0.is_some_and(|limit| used >= limit))
     }
 
     /// Whether a reservation is for today. Work that crosses midnight (UTC) drops the old

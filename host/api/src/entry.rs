@@ -255,14 +255,16 @@ impl Connection {
         }
         // The nearest proxy has written the last entry; the entries before the first one that is not
         // ours are hearsay, and so are those before one that is no address.
-        let entries: Vec<&str> = headers
+        let last_first = headers
             .get_all("x-forwarded-for")
             .iter()
-            .flat_map(|value| value.to_str().unwrap_or_default().split(','))
-            .collect();
+            .rev()
+            .flat_map(|value| value.to_str().unwrap_or("unreadable").rsplit(','))
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty());
         let proxies = &self.inner.app.settings.trusted_proxies;
         let mut client = self.peer;
-        for entry in entries.into_iter().rev() {
+        for entry in last_first {
             let Some(ip) = forwarded_address(entry) else {
                 break;
             };
@@ -282,7 +284,6 @@ fn is_free(uri: &Uri) -> bool {
 
 /// The address of an entry of `X-Forwarded-For`, to which some proxies add the port.
 fn forwarded_address(entry: &str) -> Option<IpAddr> {
-    let entry = entry.trim();
     let bare = entry.strip_prefix('[').and_then(|v6| v6.strip_suffix(']'));
     let ip = bare.unwrap_or(entry).parse().ok();
     let with_port = || Some(entry.parse::<SocketAddr>().ok()?.ip());

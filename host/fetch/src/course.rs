@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::Method;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, COOKIE, Entry, HeaderMap, HeaderName, HeaderValue,
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, COOKIE, HeaderMap, HeaderName, HeaderValue,
     USER_AGENT,
 };
 use orbweaver_core::guard::Target;
@@ -25,7 +25,7 @@ pub(crate) struct Course {
     pub redirects: Vec<Hop>,
 }
 
-/// The headers of a request: the defaults, overridden by those given.
+/// The headers of a request without its cookies: the defaults, overridden by those given.
 fn headers(request: &Request, user_agent: &str) -> Result<HeaderMap, Fault> {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, header_value("user-agent", user_agent)?);
@@ -49,6 +49,9 @@ fn headers(request: &Request, user_agent: &str) -> Result<HeaderMap, Fault> {
             return Err(invalid());
         }
         let value = header_value(name.as_str(), value)?;
+        if name == COOKIE {
+            continue;
+        }
         if given.contains(&name) {
             headers.append(name, value);
         } else {
@@ -59,40 +62,33 @@ fn headers(request: &Request, user_agent: &str) -> Result<HeaderMap, Fault> {
     Ok(headers)
 }
 
-/// The caller's cookies: those of the request, and those of a `cookie` header, which is taken out
-/// of the headers so that the jar's cookies join it instead of replacing it.
-fn given_cookies(request: &Request, headers: &mut HeaderMap) -> Result<Option<String>, Fault> {
-    let mut given: Vec<&str> = request.cookies.as_deref().into_iter().collect();
-    let header = match headers.entry(COOKIE) {
-        Entry::Occupied(entry) => entry.remove_entry_mult().1.collect(),
-        Entry::Vacant(_) => Vec::new(),
-    };
-    for value in &header {
-        given.push(value.to_str().map_err(|_| {
-            let message = "the header cookie has characters other than visible ASCII";
-            Fault::new(Kind::InvalidRequest, None, message)
-        })?);
-    }
-    let is_separator = |c: char| c == ';' || c == ' ';
-    let given: Vec<&str> = given
+/// The caller's cookies: those given as cookies, and those in headers. They are no header here, so
+/// that others join them instead of replacing them.
+pub(crate) fn given_cookies(cookies: Option<&str>, headers: &[(String, String)]) -> Option<String> {
+    let in_headers = headers.iter().filter(|header| is_cookie(header));
+    let given: Vec<&str> = cookies
         .into_iter()
-        .map(|cookies| cookies.trim_matches(is_separator))
+        .chain(in_headers.map(|(_, value)| value.as_str()))
+        .map(|cookies| cookies.trim_matches([';', ' ']))
         .filter(|cookies| !cookies.is_empty())
         .collect();
-    Ok((!given.is_empty()).then(|| given.join("; ")))
+    (!given.is_empty()).then(|| given.join("; "))
+}
+
+/// Whether a header of the caller is one of cookies.
+pub(crate) fn is_cookie((name, _): &(String, String)) -> bool {
+    name.eq_ignore_ascii_case(COOKIE.as_str())
 }
 
 impl Course {
     /// Starts with `request`, whose URL the guard parsed as `target`.
     pub fn new(request: &Request, target: Target, user_agent: &str) -> Result<Self, Fault> {
-        let mut headers = headers(request, user_agent)?;
-        let cookies = given_cookies(request, &mut headers)?;
         Ok(Self {
             target,
             method: request.method.clone(),
             body: request.body.clone(),
-            headers,
-            cookies,
+            headers: headers(request, user_agent)?,
+            cookies: given_cookies(request.cookies.as_deref(), &request.headers),
             jar: request.jar.clone().unwrap_or_default(),
             redirects: Vec::new(),
         })

@@ -21,8 +21,8 @@ const MAX_CODINGS: usize = 2;
 const BLOCK: usize = 64 * 1024;
 /// Room at the end of a body, in bytes, that is worth a decoding step before the body grows.
 const WORTHWHILE: usize = 4 * 1024;
-/// Bytes of output per byte of input that a step has room for; if there is more, further steps
-/// follow.
+/// Bytes of output per byte of input that a piece's first step has room for; each step that fills its
+/// room is followed by one with twice as much.
 const MOST_GROWTH: usize = 64;
 /// Bytes of output that a step has room for at least.
 const LEAST_ROOM: usize = 512;
@@ -260,14 +260,14 @@ fn decode_into(
     out: &mut Vec<u8>,
     max: usize,
 ) -> Result<(), Stop> {
+    // Clearing a whole block for a piece of a few bytes would cost more than decoding it.
+    let mut likely = input.len().saturating_mul(MOST_GROWTH).max(LEAST_ROOM);
     loop {
         let start = out.len();
         let spare = match out.capacity() - start {
             spare @ WORTHWHILE..=BLOCK => spare,
             _ => BLOCK,
         };
-        // Clearing a whole block for a piece of a few bytes would cost more than decoding it.
-        let likely = input.len().saturating_mul(MOST_GROWTH).max(LEAST_ROOM);
         // One byte more than there is room for tells that a body is too large.
         let room = max.saturating_sub(start).saturating_add(1);
         let room = room.min(spare).min(likely);
@@ -275,6 +275,9 @@ fn decode_into(
         let step = codec.step(input, out.get_mut(start..).unwrap_or_default());
         let written = step.as_ref().map_or(0, |step| step.written);
         out.truncate(start + written);
+        if written == room {
+            likely = likely.saturating_mul(2);
+        }
         let Step { read, more, .. } = step.map_err(Stop::Malformed)?;
         input = input.get(read..).unwrap_or_default();
         if out.len() > max {

@@ -43,7 +43,7 @@ pub struct Request {
     /// Additional headers; a name given here replaces the default one. Those that frame the
     /// message (`host`, `content-length`, `connection` …) are refused.
     pub headers: Vec<(String, String)>,
-    /// A cookie string, `k=v; k=v`, for the URL's own site.
+    /// A cookie string, `k=v; k=v`, for the URL's own site. Those of a `cookie` header join it.
     pub cookies: Option<String>,
     /// Jar for cookies set by responses. Without one, cookies last for this fetch only, which
     /// ends redirect loops that wait for a cookie.

@@ -31,6 +31,19 @@ fn a_page_with_many_faults() {
 }
 
 #[test]
+fn a_robots_txt_behind_too_many_requests_is_unreachable() {
+    for (status, is_unreachable) in [(404, false), (429, true), (503, true)] {
+        let robots = Document::new("https://a.example/robots.txt", "").status(status);
+        let site = Site::default()
+            .page(Document::new("https://a.example/", "<p>x"))
+            .page(robots);
+        let found = answer(site, "https://a.example/").expect("an answer");
+        let found = found.to_string().contains("robots-txt-unreachable");
+        assert_eq!(found, is_unreachable, "{status}");
+    }
+}
+
+#[test]
 fn robots_txt_is_that_of_the_final_site_after_redirects() {
     let site = Site::default()
         .page(

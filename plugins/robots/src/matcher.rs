@@ -25,7 +25,7 @@ impl Pattern {
             .map_or((text, false), |text| (text, true));
         Self {
             // Stars stay as they are, and no escape reaches across one.
-            text: Arc::from(normalise(text, &Meaning::Pattern)),
+            text: Arc::from(normalise(text, Meaning::Pattern)),
             anchored,
             len,
         }
@@ -70,19 +70,20 @@ impl Pattern {
 pub(super) fn path_of(url: &str) -> Cow<'_, str> {
     if url.starts_with('/') && !url.starts_with("//") {
         let end = url.find('#').unwrap_or(url.len());
-        return normalise(url.get(..end).unwrap_or(url), &Meaning::Path);
+        return normalise(url.get(..end).unwrap_or(url), Meaning::Path);
     }
     match Url::parse(url) {
         Ok(parsed) if parsed.has_host() => {
             let path = &parsed[Position::BeforePath..Position::AfterQuery];
             let path = if path.is_empty() { "/" } else { path };
-            Cow::Owned(normalise(path, &Meaning::Path).into_owned())
+            Cow::Owned(normalise(path, Meaning::Path).into_owned())
         }
         _ => Cow::Borrowed("/"),
     }
 }
 
 /// What a text is, which decides what `*` and `$` in it mean.
+#[derive(Clone, Copy)]
 enum Meaning {
     /// A rule's pattern without its last `$`: stars are wildcards.
     Pattern,
@@ -92,7 +93,7 @@ enum Meaning {
 }
 
 impl Meaning {
-    const fn escapes(&self, byte: u8) -> bool {
+    const fn escapes(self, byte: u8) -> bool {
         byte == b'$' || (byte == b'*' && matches!(self, Self::Path))
     }
 }
@@ -100,7 +101,7 @@ impl Meaning {
 /// One spelling for all that RFC 9309 (2.2.2) holds equal: escapes of unreserved
 /// characters decoded, the others' hex in upper case, and what is not ASCII escaped, as are
 /// special characters that are meant as characters.
-fn normalise<'a>(text: &'a str, meaning: &Meaning) -> Cow<'a, str> {
+fn normalise(text: &str, meaning: Meaning) -> Cow<'_, str> {
     let is_plain = |b: u8| b.is_ascii_graphic() && b != b'%' && !meaning.escapes(b);
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);

@@ -107,25 +107,23 @@ impl Crawler {
             Err(_) if self.lending.has_parts() => self.gather().await?,
             Err(_) if self.lending.is_settling() => {}
             // A part is given up instead, so that what its run has set aside is of use.
-            Err(QuotaError::Capped(cap)) if self.helping.is_none() => {
-                if !self.waits_for_others(&cap).await? {
-                    self.capped = Some(cap.to_string());
-                }
+            Err(QuotaError::Capped(cap)) if !cap.is_billed && self.helping.is_none() => {
+                self.wait_for_others(&cap);
             }
             Err(error) => self.capped = Some(error.to_string()),
         }
         Ok(())
     }
 
-    /// Whether pages that others have only set aside fill the cap. Then the run asks again, for as long
-    /// as those of a process that died count.
-    async fn waits_for_others(&mut self, cap: &CapReached) -> anyhow::Result<bool> {
+    /// Asks again after a while, because only pages that other work has set aside fill the cap: for
+    /// as long as those of a process that died count.
+    fn wait_for_others(&mut self, cap: &CapReached) {
         let now = Instant::now();
-        let until = *self.patience.get_or_insert(now + PATIENCE);
-        let quota = &self.shared.crawls.quota;
-        let waits = now < until && !quota.is_used_up(self.shared.lease.project, cap.cap).await?;
-        self.ask_again = waits.then(|| now + ASK_AGAIN);
-        Ok(waits)
+        if now < *self.patience.get_or_insert(now + PATIENCE) {
+            self.ask_again = Some(now + ASK_AGAIN);
+        } else {
+            self.capped = Some(cap.to_string());
+        }
     }
 
     /// Sends out what limits, gates and robots.txt allow; when to try again.

@@ -8,6 +8,7 @@ use super::render::RenderRequest;
 use super::session::SessionCookies;
 use super::steps::{PictureOptions, Viewport};
 use super::tab::{Tab, Trouble};
+use crate::course::{given_cookies, is_cookie};
 use crate::error::{Fault, Kind, SubKind};
 
 #[derive(Deserialize)]
@@ -39,20 +40,15 @@ impl Tab {
             self.enter(cookies).await?;
         }
         // Cookies in a header are set as cookies, too: as a header they would replace the page's own.
-        let is_cookie = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("cookie");
         let receives = extras.receives.as_ref();
-        let is_receiver = receives.is_some_and(|receives| (receives.0)(&request.url));
-        let in_headers = extras.headers.iter().filter(is_cookie);
-        let given: Vec<&str> = in_headers
-            .filter(|_| is_receiver)
-            .map(|(_, value)| value.as_str())
-            .chain(extras.cookies.as_deref())
-            .collect();
-        if !given.is_empty() {
+        let headers = match receives.is_some_and(|receives| (receives.0)(&request.url)) {
+            true => extras.headers.as_slice(),
+            false => &[],
+        };
+        if let Some(cookies) = given_cookies(extras.cookies.as_deref(), headers) {
             let secure = request.url.starts_with("https:");
-            let cookies: Vec<Value> = given
-                .iter()
-                .flat_map(|cookies| cookies.split(';'))
+            let cookies: Vec<Value> = cookies
+                .split(';')
                 .filter_map(|pair| pair.trim().split_once('='))
                 .map(|(name, value)| {
                     json!({
@@ -70,7 +66,7 @@ impl Tab {
                 .await?;
         }
         let mut others = extras.clone();
-        others.headers.retain(|header| !is_cookie(&header));
+        others.headers.retain(|header| !is_cookie(header));
         if !others.headers.is_empty() {
             self.watch.with(|state| state.extras = Some(others));
             let all = json!({"patterns": [{"urlPattern": "*"}]});

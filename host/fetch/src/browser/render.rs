@@ -54,7 +54,8 @@ pub struct RenderExtras {
     pub headers: Vec<(String, String)>,
     /// Decides which URLs receive the headers; without it, none does.
     pub receives: Option<Receives>,
-    /// Cookies of the page's own host: `k=v; k=v`. Those of an https page are not sent over http.
+    /// Cookies of the page's own host: `k=v; k=v`. Those of a `cookie` header join them, if the page's
+    /// URL receives headers. Those of an https page are not sent over http.
     pub cookies: Option<String>,
     /// A CSS selector: the page counts as loaded once an element matches it. If none does within
     /// the time limit, the page is returned as it is.

@@ -47,7 +47,7 @@ pub(super) struct Codec {
     ended: bool,
     started: bool,
     trailing: bool,
-    /// Members or frames after the first, and bytes decoded so far.
+    /// Members or frames after the first, and bytes decoded of all so far.
     members: usize,
     produced: usize,
 }

@@ -101,29 +101,21 @@ async fn fault_39_a_jar_belongs_to_its_job() {
         .fetch(with("/echo", &CookieJar::new()))
         .await
         .unwrap();
-    fetcher
-        .fetch(Request {
-            cookies: Some("session=mine; x=2".into()),
-            ..with("/echo", &jar)
-        })
-        .await
-        .unwrap();
     // Cookies in a header are the caller's as well, and none of them replaces others.
-    fetcher
-        .fetch(Request {
-            headers: vec![("Cookie".into(), "y=3;".into())],
+    for (header, cookies) in [
+        (None, Some("session=mine; x=2")),
+        (Some("y=3;"), None),
+        (Some("session=header"), Some("x=2")),
+        (Some("city=Köln"), None),
+    ] {
+        let header = header.map(|value| ("Cookie".to_owned(), value.to_owned()));
+        let request = Request {
+            headers: header.into_iter().collect(),
+            cookies: cookies.map(str::to_owned),
             ..with("/echo", &jar)
-        })
-        .await
-        .unwrap();
-    fetcher
-        .fetch(Request {
-            headers: vec![("cookie".into(), "session=header".into())],
-            cookies: Some("x=2".into()),
-            ..with("/echo", &jar)
-        })
-        .await
-        .unwrap();
+        };
+        fetcher.fetch(request).await.unwrap();
+    }
     let sent: Vec<_> = origin
         .requests()
         .iter()
@@ -136,6 +128,7 @@ async fn fault_39_a_jar_belongs_to_its_job() {
         Some("session=mine; x=2"),
         Some("y=3; session=1"),
         Some("x=2; session=header"),
+        Some("city=Köln; session=1"),
     ];
     assert_eq!(sent, expected.map(|value| value.map(str::to_owned)));
 }

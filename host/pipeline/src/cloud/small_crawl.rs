@@ -34,6 +34,9 @@ const MAX_WAITING: usize = 20_000;
 const MAX_WAITING_BYTES: usize = 4 << 20;
 /// Most distinct URLs remembered.
 const MAX_KNOWN: usize = 100_000;
+/// Most pages loaded beside those that are returned: failed ones, and those of redirects that lead
+/// elsewhere.
+const MAX_LOST: usize = 1_000;
 /// Bytes of content after which no more pages are loaded.
 const MAX_CONTENT_BYTES: usize = 64 << 20;
 
@@ -62,6 +65,8 @@ pub struct Crawled {
     /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
     links: Vec<String>,
+    /// Whether robots.txt allows the URL that answered.
+    is_allowed: bool,
 }
 
 /// Everything needed to load a page.
@@ -97,29 +102,43 @@ impl Crawl {
         let origin = origin(&first.url);
         let mut waiting = Waiting::default();
         waiting.known.extend([key(&self.url), key(&first.url)]);
-        let mut answered = HashSet::from([key(&first.url)]);
+        let mut answered = HashSet::new();
         let (mut pages, mut content) = (Vec::new(), 0);
+        let (mut billed, mut lost) = (0, 0);
         let mut running = FuturesUnordered::new();
         let mut arrived = Some(first);
         loop {
             if let Some(mut page) = arrived.take() {
-                for link in page.links.drain(..) {
-                    if self::origin(&link) == origin {
-                        waiting.push(link);
-                    }
+                // A redirect may lead off the site, to a forbidden page, or to one that is here.
+                let is_ours = page.is_allowed
+                    && self::origin(&page.url) == origin
+                    && answered.insert(key(&page.url));
+                // What was paid for is billed in any case.
+                if is_ours || page.cost_micros > 0 {
+                    let usage = block.usage(
+                        token(billed),
+                        "cloud-crawl",
+                        Amount::cloud(1),
+                        page.cost_micros,
+                    );
+                    scans.store.bill(usage).await?;
+                    billed += 1;
                 }
-                content += page.content.len();
-                let usage = block.usage(
-                    token(pages.len()),
-                    "cloud-crawl",
-                    Amount::cloud(1),
-                    page.cost_micros,
-                );
-                scans.store.bill(usage).await?;
-                pages.push(page);
+                if is_ours {
+                    for link in page.links.drain(..) {
+                        if self::origin(&link) == origin {
+                            waiting.push(link);
+                        }
+                    }
+                    content += page.content.len();
+                    pages.push(page);
+                } else {
+                    lost += 1;
+                }
             }
             while running.len() < AT_ONCE
-                && pages.len() + running.len() < limit
+                && billed + running.len() < limit
+                && lost < MAX_LOST
                 && content < MAX_CONTENT_BYTES
             {
                 let Some(url) = waiting.pop() else {
@@ -128,11 +147,9 @@ impl Crawl {
                 running.push(site.visit(url));
             }
             match timeout_at(deadline, running.next()).await {
-                // A redirect may lead off the site, or to a page that is here already.
                 Ok(Some(page)) => {
-                    arrived = page.filter(|page| {
-                        self::origin(&page.url) == origin && answered.insert(key(&page.url))
-                    });
+                    lost += usize::from(page.is_none());
+                    arrived = page;
                 }
                 Ok(None) | Err(_) => return Ok(pages),
             }
@@ -168,16 +185,16 @@ impl Waiting {
 }
 
 impl Site<'_> {
-    /// Loads a linked page; `None` if robots.txt disallows it, or where it redirects to, or the
-    /// request fails.
+    /// Loads a linked page; `None` if robots.txt disallows it, or the target of a plain request's
+    /// redirect, or the request fails.
     async fn visit(&self, url: String) -> Option<Crawled> {
         if !self.is_allowed(&url).await {
             return None;
         }
-        let page = self.load(url, true).await.ok()?;
+        let mut page = self.load(url, true).await.ok()?;
         // A browser follows redirects on its own.
-        let is_allowed = self.crawl.render.is_none() || self.is_allowed(&page.url).await;
-        is_allowed.then_some(page)
+        page.is_allowed = self.is_allowed(&page.url).await;
+        Some(page)
     }
 
     /// Whether robots.txt allows it.
@@ -227,6 +244,7 @@ impl Site<'_> {
             status: document.status,
             cost_micros,
             links,
+            is_allowed: true,
         })
     }
 }

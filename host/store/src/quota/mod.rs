@@ -4,5 +4,7 @@
 pub(crate) mod reservations;
 pub(crate) mod usage;
 
-pub use reservations::{Amount, PageCap, PageCaps, ReservationRequest, ReservationResult};
+pub use reservations::{
+    Amount, PageCap, PageCaps, ReachedCap, ReservationRequest, ReservationResult,
+};
 pub use usage::{NewUsage, UsageCall, UsageDay};

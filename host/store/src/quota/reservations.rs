@@ -122,16 +122,44 @@ pub struct ReservationRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReservationResult {
     /// The reserved pages; if they are fewer than requested, with the cap that limits them.
-    Reserved(ReservationId, Amount, Option<PageCap>),
+    Reserved(ReservationId, Amount, Option<ReachedCap>),
     /// A cap leaves too little; nothing is reserved.
-    Capped(PageCap),
+    Capped(ReachedCap),
 }
 
-#[derive(Clone, Copy, Debug, sqlx_macros::FromRow)]
+/// A cap that leaves less than was requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReachedCap {
+    /// The cap.
+    pub cap: PageCap,
+    /// Whether billed pages alone leave as little. If not, other reservations do, and what is left of
+    /// them when they end can be reserved again.
+    pub is_billed: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, sqlx_macros::FromRow)]
 struct Counted {
     today: i64,
     cloud: i64,
     month: i64,
+    /// The reserved ones among these.
+    held_today: i64,
+    held_cloud: i64,
+    held_month: i64,
+}
+
+impl Counted {
+    /// Without the reserved ones.
+    const fn billed(self) -> Self {
+        Self {
+            today: self.today - self.held_today,
+            cloud: self.cloud - self.held_cloud,
+            month: self.month - self.held_month,
+            held_today: 0,
+            held_cloud: 0,
+            held_month: 0,
+        }
+    }
 }
 
 impl Store {
@@ -154,12 +182,18 @@ impl Store {
                           AS BIGINT) AS today,
                      CAST(COALESCE(SUM(CASE WHEN day = $2 THEN cloud_pages ELSE 0 END), 0)
                           AS BIGINT) AS cloud,
-                     CAST(COALESCE(SUM(pages + cloud_pages), 0) AS BIGINT) AS month
+                     CAST(COALESCE(SUM(pages + cloud_pages), 0) AS BIGINT) AS month,
+                     CAST(COALESCE(SUM(CASE WHEN day = $2 THEN held ELSE 0 END), 0)
+                          AS BIGINT) AS held_today,
+                     CAST(COALESCE(SUM(CASE WHEN day = $2 THEN held_cloud ELSE 0 END), 0)
+                          AS BIGINT) AS held_cloud,
+                     CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held_month
                  FROM (
-                     SELECT day, pages, cloud_pages FROM usage_days
+                     SELECT day, pages, cloud_pages, 0 AS held, 0 AS held_cloud FROM usage_days
                      WHERE project_id = $1 AND day >= $3 AND day <= $2
                      UNION ALL
-                     SELECT day, pages, cloud_pages FROM quota_reservations
+                     SELECT day, pages, cloud_pages, pages + cloud_pages, cloud_pages
+                     FROM quota_reservations
                      WHERE project_id = $1 AND day >= $3 AND day <= $2 AND expires_at > $4
                  ) AS counted",
             )
@@ -169,9 +203,13 @@ impl Store {
             .bind(to_ms(request.now))
             .fetch_one(&mut *tx)
             .await?;
-            let (granted, short) = match judge(caps, counted, request) {
-                Ok(granted) => granted,
-                Err(cap) => return Ok(ReservationResult::Capped(cap)),
+            let verdict = judge(caps, counted, request);
+            let billed = judge(caps, counted.billed(), request);
+            let is_billed = billed.is_err() || billed == verdict;
+            let reached = |cap| ReachedCap { cap, is_billed };
+            let (granted, short) = match verdict {
+                Ok((granted, short)) => (granted, short.map(reached)),
+                Err(cap) => return Ok(ReservationResult::Capped(reached(cap))),
             };
             let id: i64 = sqlx::query_scalar(
                 "INSERT INTO quota_reservations (project_id, day, pages, cloud_pages, expires_at)
@@ -350,6 +388,7 @@ mod tests {
             today,
             cloud,
             month,
+            ..Counted::default()
         };
         judge(&caps, counted, &request).map(|(granted, _)| granted)
     }
