@@ -176,7 +176,7 @@ async fn a_crawl_waits_for_pages_that_others_have_only_set_aside() {
 }
 
 #[tokio::test]
-async fn a_call_of_one_url_sets_aside_no_pages_for_more() {
+async fn work_on_one_url_sets_aside_no_pages_for_more() {
     let (service, origin) = (
         Service::start().await,
         Origin::start().await.expect("a site"),
@@ -198,8 +198,20 @@ async fn a_call_of_one_url_sets_aside_no_pages_for_more() {
         .await
         .unwrap();
     assert_eq!(rest.left(), Amount::pages(199));
+    drop(rest);
     origin.release();
     call.await.unwrap().ok();
+
+    let crawl = json!({"url": origin.url("/held/two"), "delay_ms": 0});
+    let run = client.post("/v1/crawls", &crawl).await;
+    assert_eq!(run.status, 202, "{}", run.text());
+    origin.asked("/held/two", 1).await;
+    let rest = quota
+        .reserve_up_to(project, Amount::pages(200))
+        .await
+        .unwrap();
+    assert_eq!(rest.left(), Amount::pages(198));
+    origin.release();
 }
 
 #[tokio::test]
