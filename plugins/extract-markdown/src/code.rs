@@ -70,7 +70,7 @@ impl<'a> Walker<'a> {
     pub(crate) fn fenced(&mut self, language: &str, body: &str) {
         self.w.block();
         self.w.gap = self.w.gap.max(Gap::Line);
-        self.w.start_line();
+        self.w.start_block();
         let fence = longest_run(body).max(2) + 1;
         let backticks = std::iter::repeat_n('`', fence);
         self.w.out.extend(backticks.clone());

@@ -59,14 +59,15 @@ impl<'a> Walker<'a> {
                 self.w
                     .block_after(if loose { Gap::Blank } else { Gap::Line });
             }
-            Some(outer) => {
+            Some(outer) if outer.begun => {
                 self.w.block_after(Gap::Line);
                 let indent = if outer.ordered { "   " } else { "  " };
                 let container = self.w.enter(indent, indent);
                 self.containers.push(container);
                 list.indented = true;
             }
-            None => self.w.block(),
+            // Below no item there is nothing to indent for, and four spaces would make code.
+            _ => self.w.block(),
         }
         let (at, last) = self.last_list;
         list.alternate = at == self.w.out.len() && last.ordered == ordered && !last.alternate;

@@ -80,7 +80,7 @@ impl<'a> Walker<'a> {
             self.w.next_line();
         } else {
             self.w.gap = self.w.gap.max(Gap::Line);
-            self.w.start_line();
+            self.w.start_block();
             self.table.begun = true;
             if self.table.shape.header != Some(node.id()) {
                 self.table.shape.header = None;

@@ -11,7 +11,7 @@ use crate::lists::List;
 use crate::marks::Kind;
 use crate::plan::{Hidden, Plan};
 use crate::table::Table;
-use crate::writer::{Container, Gap, Mode, Space, Writer};
+use crate::writer::{Container, DEFINITION, Gap, Mode, Space, Writer};
 use orbweaver_content::apart::are_apart;
 use orbweaver_content::visible::{self, Look};
 
@@ -266,7 +266,7 @@ impl<'a> Walker<'a> {
             tag::UL | tag::OL | tag::MENU | tag::DIR => self.open_list(node, tag),
             tag::LI => self.open_item(node),
             tag::BLOCKQUOTE => self.container(node, "> ", "> "),
-            tag::DD => self.container(node, ": ", "  "),
+            tag::DD => self.container(node, DEFINITION, ""),
             tag::IMG | tag::IMAGE => {
                 self.image(node);
                 if self.is_planned() && !self.w.code {
@@ -402,7 +402,7 @@ impl<'a> Walker<'a> {
             // After the marks of lists, the same characters would be one rule with them.
             self.w.gap = self.w.gap.max(Gap::Line);
             let rule = if self.w.is_waiting() { "___" } else { "---" };
-            self.w.start_line();
+            self.w.start_block();
             self.w.out.push_str(rule);
             self.w.block();
         }

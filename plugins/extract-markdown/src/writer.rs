@@ -40,6 +40,10 @@ pub(crate) enum Space {
     LineEnd,
 }
 
+/// What the first line of a `<dd>` begins with. Markdown has no definitions: it is text, and what
+/// stands below it must not be indented, which makes code of it.
+pub(crate) const DEFINITION: &str = ": ";
+
 /// Deepest nesting of quotes and lists that is shown by prefixes. What is deeper is
 /// written at this depth: a prefix per line and level would make output quadratic.
 const MAX_CONTAINERS: u32 = 24;
@@ -206,6 +210,7 @@ impl Writer {
 
     /// Begins a container: its first line gets `first` before it, the others `rest`.
     pub fn enter(&mut self, first: &str, rest: &str) -> Container {
+        self.drop_definition();
         let saved = Container {
             prefix: self.prefix.len(),
             first: self.first.len(),
@@ -267,6 +272,21 @@ impl Writer {
         self.space = Space::None;
         self.hard_break = false;
         self.continued = false;
+    }
+
+    /// As [`start_line`](Self::start_line), for a block that is none behind other text.
+    pub fn start_block(&mut self) {
+        self.drop_definition();
+        self.start_line();
+    }
+
+    /// Takes the mark of a definition back that waits for its text: behind it neither a fence nor
+    /// a list, a table, a heading or a quote would be one.
+    fn drop_definition(&mut self) {
+        if self.waiting && self.first.ends_with(DEFINITION) {
+            self.first.truncate(self.first.len() - DEFINITION.len());
+            self.waiting = !self.first.is_empty();
+        }
     }
 
     /// Ends the line and begins the next one of the same block.

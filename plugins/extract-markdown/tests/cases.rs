@@ -139,6 +139,12 @@ fn lists_nest() {
         ("<ul><li>a<ul><li>b</ul>c</ul>", "- a\n  - b\n\n  c"),
         ("<ul><li>a<ul></ul><ul><li>b</ul></ul>", "- a\n  - b"),
         ("<ul><li>a</li><ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c"),
+        ("<ul><ul><ul><li>a</ul></ul></ul>", "- a"),
+        ("<p>a</p><ol><ol><li>b</ol></ol>", "a\n\n1. b"),
+        (
+            "<ul><li>a</li><ul><ul><ul><li>b</ul></ul></ul></ul>",
+            "- a\n  - b",
+        ),
         ("<ul><li><p>a</p><li><p>b</p></ul>", "- a\n- b"),
         ("<ul><li><p>a</p><p>b</p><li>c</ul>", "- a\n\n  b\n\n- c"),
         ("<ul><li></li><li>a</ul>", "- a"),
@@ -428,7 +434,26 @@ fn layout_tables_are_taken_apart() {
 fn definitions_and_details_are_apart() {
     check(&[
         ("<dl><dt>a<dd>b<dd>c</dl>", "a\n\n: b\n\n: c"),
-        ("<dl><dt>a<dd><p>b</p><p>c</p></dl>", "a\n\n: b\n\n  c"),
+        ("<dl><dt>a<dd><p>b</p><p>c</p></dl>", "a\n\n: b\n\nc"),
+        ("<dl><dt>a<dd>b<br>c</dl>", "a\n\n: b  \nc"),
+        (
+            "<dl><dt>a<dd><pre>b</pre>c<dd>d<pre>e</pre></dl>",
+            "a\n\n```\nb\n```\n\nc\n\n: d\n\n```\ne\n```",
+        ),
+        ("<dl><dt>a<dd><dl><dt>b<dd>c</dl></dl>", "a\n\n: b\n\n: c"),
+        ("<dl><dd><dl><dd><dl><dd>a</dl></dl></dl>", ": a"),
+        ("<dl><dd><ul><li>a</ul>b</dl>", "- a\n\nb"),
+        ("<dl><dd><ul></ul>b<h3>c</h3></dl>", ": b\n\n### c"),
+        ("<dl><dd><h3>a</h3><hr></dl>", "### a\n\n---"),
+        ("<dl><dd><blockquote>a</blockquote></dl>", "> a"),
+        (
+            "<dl><dd><table><tr><th>a<tr><td>b</table></dl>",
+            "| a |\n| --- |\n| b |",
+        ),
+        (
+            "<ul><li><dl><dt>a<dd>b<dd><pre>c</pre></dl></ul>",
+            "- a\n\n  : b\n\n  ```\n  c\n  ```",
+        ),
         ("<details><summary>a</summary>b</details>", "a\n\nb"),
         ("<address>a</address>b<center>c</center>", "a\n\nb\n\nc"),
     ]);

@@ -189,6 +189,47 @@ fn items_of_lists() {
 }
 
 #[test]
+fn descriptions() {
+    check(
+        "<dl><dt>x<dd>",
+        "</dl>",
+        |text| format!("x\n: {text}"),
+        4_000,
+    );
+}
+
+#[test]
+fn blocks_in_descriptions() {
+    let blocks = [
+        ("<pre>a\n\n    b</pre>", "\u{1}pre\u{1}a\n\n    b\n", false),
+        ("<p>a</p>", "a\n", true),
+        ("<h3>a</h3>", "\u{1}h\u{1}a", false),
+        ("<ul><li>a</ul>", "\u{1}list\u{1}\u{1}li\u{1}a", false),
+        (
+            "<table><tr><th>a<th>b</table>",
+            "\u{1}table\u{1}\u{1}cell\u{1}a\u{1}cell\u{1}b",
+            false,
+        ),
+        ("<blockquote>a</blockquote>", "\u{1}quote\u{1}a\n", false),
+        ("<hr>", "\u{1}hr\u{1}", false),
+    ];
+    for depth in 1..6 {
+        let (open, close) = ("<dl><dd>".repeat(depth), "</dl>".repeat(depth));
+        for (first, first_read, is_text) in blocks {
+            for (second, second_read, _) in blocks {
+                if (first, second) == ("<ul><li>a</ul>", "<ul><li>a</ul>") {
+                    continue;
+                }
+                let markdown = convert(&format!("{open}{first}{second}{close}"));
+                let mark = if is_text { ": " } else { "" };
+                let expected = format!("{mark}{first_read}{second_read}");
+                assert_eq!(read(&markdown), expected.trim_end(), "{markdown:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn headings() {
     check("<h3>", "</h3>", |text| format!("\u{1}h\u{1}{text}"), 4_000);
 }
