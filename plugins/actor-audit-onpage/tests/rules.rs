@@ -111,6 +111,8 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("description-too-short", with_description(&"x".repeat(79)), with_description(&"x".repeat(80))),
         ("description-too-long", with_description(&"x".repeat(161)), with_description(&"x".repeat(160))),
         ("description-multiple", clean().head("<meta name=Description content='Another'>"), clean().head("<meta property=og:description content='Another'>")),
+        ("description-multiple", clean().head("<meta name=description itemprop=description content='Another'>"), clean().body("<div itemscope><meta itemprop=description content='Of a product'></div>")),
+        ("description-missing", with_description(" ").body("<div itemscope><meta itemprop=description content='Of a product'></div>"), clean()),
         ("description-is-title", with_description("How to prune an old apple tree in Winter"), clean()),
         // Canonical URL
         ("canonical-missing", clean().swap(CANONICAL, ""), clean().swap(CANONICAL, "").header("link", "</guides/pruning-apple-trees>; rel=canonical")),

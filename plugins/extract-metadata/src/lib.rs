@@ -2,7 +2,7 @@
 
 mod stated;
 
-use orbweaver_facts::{Facts, Sources, language};
+use orbweaver_facts::{Facts, Items, Sources, language};
 use orbweaver_sdk::dom::attr;
 use orbweaver_sdk::head::{Head, Meta};
 use orbweaver_sdk::json::Writer;
@@ -45,7 +45,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     for (key, value) in [
         ("title", facts.title.as_deref()),
         ("headline", facts.headline.as_deref()),
-        ("description", stated::description(&head).as_deref()),
+        ("description", stated::description(view, &head).as_deref()),
         ("canonical", head.canonical(page).as_deref()),
         ("lang", lang),
         (
@@ -78,7 +78,9 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         }
     });
     w.key("keywords").array(|w| {
-        let lists = head.all(&["keywords", "news_keywords"]).take(1);
+        let names = &["keywords", "news_keywords"];
+        let of_items = || Items::of(view).metas(&head, names).next();
+        let lists = head.all(names).next().or_else(of_items).into_iter();
         let words = lists
             .flat_map(|list| list.split([',', ';', '，', '、']))
             .map(collapse);
@@ -89,7 +91,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     w.key("feeds").array(|w| feeds(page, &head, w));
     w.key("og").object(|w| open_graph(&head, w));
     w.key("twitter").object(|w| {
-        for Meta { name, content } in head.prefixed("twitter:") {
+        for Meta { name, content, .. } in head.prefixed("twitter:") {
             w.key(name).string(content);
         }
     });
@@ -132,7 +134,7 @@ fn feeds(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
 
 /// Open Graph properties without their prefix, the first of each.
 fn open_graph(head: &Head<'_>, w: &mut Writer) {
-    for Meta { name, content } in head.prefixed("og:") {
+    for Meta { name, content, .. } in head.prefixed("og:") {
         w.key(name).string(content);
     }
     let images = || head.all(&["og:image", "og:image:url"]);

@@ -1,19 +1,25 @@
 //! Facts that are read from one place each: what the head says of the page's address, icon,
 //! encoding and the like.
 
+use orbweaver_facts::Items;
 use orbweaver_sdk::Page;
+use orbweaver_sdk::dom::View;
 use orbweaver_sdk::head::{Head, Link};
 use orbweaver_sdk::text::collapse;
 
-/// The page's description: a meta's.
-pub fn description(head: &Head<'_>) -> Option<String> {
-    head.meta_text(&[
+/// The page's description: a meta's, else that of an item of Microdata.
+pub fn description(view: &View<'_>, head: &Head<'_>) -> Option<String> {
+    let of_page = head.meta_text(&[
         "description",
         "og:description",
         "twitter:description",
         "dc.description",
         "dcterms.description",
-    ])
+    ]);
+    of_page.or_else(|| {
+        let mut of_items = Items::of(view).metas(head, &["description"]);
+        of_items.next().map(collapse)
+    })
 }
 
 /// The robots metas, joined.

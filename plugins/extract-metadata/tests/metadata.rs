@@ -58,6 +58,22 @@ fn the_title_is_html_s_first_then_open_graph_s() {
 }
 
 #[test]
+fn the_description_is_the_page_s_before_that_of_a_thing_on_it() {
+    const ITEM: &str = "<div itemscope itemtype=https://schema.org/Product><meta itemprop=description content=item></div>";
+    const REVIEW: &str = "<div itemscope itemtype=https://schema.org/Review><meta itemprop=description content=review></div>";
+    for (metas, expected) in [
+        ("<meta name=description content=page>", "page"),
+        ("<meta property=og:description content=shared>", "shared"),
+        ("<meta name=twitter:description content=shared>", "shared"),
+        ("", "item"),
+    ] {
+        let found = metadata(&format!("<body>{REVIEW}{ITEM}{metas}"));
+        assert_eq!(found["description"], expected, "{metas}");
+    }
+    assert_eq!(metadata(REVIEW)["description"], Value::Null);
+}
+
+#[test]
 fn the_canonical_url_is_absolute_and_may_come_from_the_header() {
     let canonical = |html: &str| metadata(html)["canonical"].clone();
     assert_eq!(

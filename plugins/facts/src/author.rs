@@ -4,6 +4,7 @@ use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld;
 
 use crate::Sources;
+use crate::items::Items;
 use crate::marks::Marks;
 use crate::names;
 use crate::nearby::Nearby;
@@ -25,7 +26,7 @@ pub fn decide<'n>(
     let stated = Stated::of(things);
     let named = [
         stated.of_text,
-        metas(sources.head),
+        metas(sources.head, marks.items),
         stated.persons,
         marks.author.clone(),
         marks.linked.clone(),
@@ -88,7 +89,7 @@ fn is_organisation(name: &str) -> bool {
 
 /// Authors named in metas. `article:author` is a profile's URL on many sites; that names
 /// nobody.
-fn metas(head: &Head<'_>) -> Option<String> {
+fn metas(head: &Head<'_>, items: Items) -> Option<String> {
     const NAMES: &[&str] = &[
         "author",
         "article:author",
@@ -116,7 +117,7 @@ fn metas(head: &Head<'_>) -> Option<String> {
         .filter(|name| labelled || **name != "twitter:data1");
     for name in known {
         let mut found: Vec<String> = Vec::new();
-        for content in head.all(std::slice::from_ref(name)).take(MOST) {
+        for content in items.metas(head, std::slice::from_ref(name)).take(MOST) {
             if let Some(person) = names::name(content).filter(|person| !found.contains(person)) {
                 found.push(person);
             }

@@ -4,6 +4,7 @@ use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
 use crate::dates::{self, Manner};
+use crate::items::Items;
 use crate::marks::Marks;
 use crate::nearby::Nearby;
 use crate::things::{self, Thing};
@@ -49,7 +50,7 @@ pub fn decide<'n>(
                 || in_url(sources.url).as_deref() == day)
     };
     let of_page = |thing: &Thing<'_>| thing.is(PAGES) && !thing.is_text();
-    let published = meta(sources, PUBLISHED_METAS, manner)
+    let published = meta(sources, marks.items, PUBLISHED_METAS, manner)
         .or_else(|| {
             let not_of_page = |thing: &&Thing<'_>| !of_page(thing);
             stated(
@@ -66,7 +67,7 @@ pub fn decide<'n>(
         .or_else(|| near(Told::Published))
         .or_else(|| near(Told::Nothing))
         .or_else(|| in_url(sources.url));
-    let modified = meta(sources, MODIFIED_METAS, manner)
+    let modified = meta(sources, marks.items, MODIFIED_METAS, manner)
         .or_else(|| stated(things.iter(), |thing| thing.modified, manner))
         .or_else(|| marks.modified.as_ref().and_then(read))
         .or_else(|| near(Told::Modified));
@@ -125,9 +126,11 @@ const MODIFIED_METAS: &[&str] = &[
 ];
 
 /// The first meta of these names that holds a date.
-fn meta(sources: &Sources<'_>, names: &[&str], manner: Manner<'_>) -> Option<String> {
+fn meta(sources: &Sources<'_>, items: Items, names: &[&str], manner: Manner<'_>) -> Option<String> {
     names.iter().find_map(|name| {
-        let mut contents = sources.head.all(std::slice::from_ref(name)).take(4);
+        let mut contents = items
+            .metas(sources.head, std::slice::from_ref(name))
+            .take(4);
         contents.find_map(|content| dates::read(&collapse(content), manner))
     })
 }

@@ -9,6 +9,7 @@ mod author;
 mod clock;
 pub mod dates;
 mod headline;
+mod items;
 pub mod language;
 mod marks;
 mod names;
@@ -26,6 +27,7 @@ use orbweaver_sdk::dom::View;
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld::Object;
 
+pub use items::Items;
 use marks::Marks;
 use nearby::Nearby;
 use site::Site;
@@ -87,8 +89,8 @@ impl Facts {
             published: times.published,
             modified: times.modified,
             section: topics::section(sources, &things),
-            tags: topics::tags(sources, &things),
-            image: topics::image(sources, &things),
+            tags: topics::tags(sources, &things, marks.items),
+            image: topics::image(sources, &things, marks.items),
             site_name: site.name,
         }
     }

@@ -3,6 +3,7 @@
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::text::line;
 
+use crate::items::Items;
 use crate::names;
 use crate::text::MAX_BYTES;
 
@@ -32,6 +33,8 @@ pub struct Marks {
     pub lower: Vec<Heading>,
     /// Where the content begins: the first `main` or `article`, else the body.
     pub content: u32,
+    /// Whose the properties of Microdata are.
+    pub items: Items,
     /// Microdata's `author`.
     pub author: Option<String>,
     /// The text of the first `rel=author`.
@@ -45,7 +48,11 @@ pub struct Marks {
 impl Marks {
     /// Reads a document in one pass.
     pub fn of(view: &View<'_>) -> Self {
-        let mut marks = Self::default();
+        let mut marks = Self {
+            items: Items::of(view),
+            ..Self::default()
+        };
+        let items = marks.items;
         let (mut main, mut article) = (None, None);
         for node in view.elements() {
             match node.tag() {
@@ -59,12 +66,17 @@ impl Marks {
                 tag::MAIN => main = main.or(Some(node.id())),
                 tag::ARTICLE => article = article.or(Some(node.id())),
                 tag::TIME if marks.time(node) => continue,
-                tag::A if marks.linked.is_none() && has(node, attr::REL, "author") => {
+                tag::A
+                    if marks.linked.is_none()
+                        && has(node, attr::REL, "author")
+                        && !items.answers(node) =>
+                {
                     marks.linked = names::person(node);
                 }
                 _ => {}
             }
-            if marks.author.is_none() && has(node, attr::ITEMPROP, "author") && !answers(node) {
+            if marks.author.is_none() && has(node, attr::ITEMPROP, "author") && !items.answers(node)
+            {
                 marks.author = named(node);
             }
         }
@@ -78,6 +90,7 @@ impl Marks {
         let published = has(node, attr::ITEMPROP, "datePublished")
             || has(node, attr::ITEMPROP, "dateCreated")
             || node.attr_named("pubdate").is_some();
+        let items = self.items;
         let slot = if published {
             &mut self.published
         } else if has(node, attr::ITEMPROP, "dateModified") {
@@ -85,7 +98,7 @@ impl Marks {
         } else {
             return false;
         };
-        if slot.is_none() && !answers(node) {
+        if slot.is_none() && !items.answers(node) {
             *slot = time_value(node);
         }
         true
@@ -151,23 +164,6 @@ pub fn has(node: Node<'_>, attribute: u16, wanted: &str) -> bool {
         list.split_ascii_whitespace()
             .any(|token| token.eq_ignore_ascii_case(wanted))
     })
-}
-
-/// Whether a property belongs to what others say about the page's subject: comments and
-/// reviews have authors and dates of their own.
-fn answers(property: Node<'_>) -> bool {
-    /// An item is near its properties.
-    const LEVELS: usize = 32;
-    let item = property
-        .ancestors()
-        .take(LEVELS)
-        .find(|around| around.has_attr(attr::ITEMSCOPE));
-    let kind = item
-        .and_then(|item| item.attr(attr::ITEMTYPE))
-        .unwrap_or("");
-    ["Comment", "UserComments", "Review", "Answer"]
-        .iter()
-        .any(|answer| kind.trim_ascii().ends_with(answer))
 }
 
 /// The name of an item, or the text of what is none.

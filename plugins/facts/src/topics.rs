@@ -4,6 +4,7 @@ use orbweaver_sdk::jsonld::{self, decode_entities};
 use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
+use crate::items::Items;
 use crate::text::plain;
 use crate::things::{self, Thing};
 
@@ -26,7 +27,7 @@ pub fn section(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
 }
 
 /// Tags of the content: `article:tag`, JSON-LD's `keywords`, else the `keywords` metas.
-pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>]) -> Vec<String> {
+pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>], items: Items) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     let mut add = |list: &str| {
         // Before it is cut at its semicolons.
@@ -58,11 +59,8 @@ pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>]) -> Vec<String> {
         }
     }
     if found == 0 {
-        for list in sources
-            .head
-            .all(&["news_keywords", "parsely-tags", "sailthru.tags", "keywords"])
-            .take(1)
-        {
+        let names = &["news_keywords", "parsely-tags", "sailthru.tags", "keywords"];
+        for list in items.metas(sources.head, names).take(1) {
             add(list);
         }
     }
@@ -70,7 +68,7 @@ pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>]) -> Vec<String> {
 }
 
 /// The URL of the image that stands for the page, as written.
-pub fn image(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
+pub fn image(sources: &Sources<'_>, things: &[Thing<'_>], items: Items) -> Option<String> {
     let metas = [
         "og:image:secure_url",
         "og:image",
@@ -94,5 +92,9 @@ pub fn image(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
             things::text(jsonld::get(image, "url").unwrap_or(image))
         })
     };
-    sources.head.meta_text(&metas).or_else(stated)
+    let told = metas.iter().find_map(|name| {
+        let name = std::slice::from_ref(name);
+        items.metas(sources.head, name).next().map(collapse)
+    });
+    told.or_else(stated)
 }

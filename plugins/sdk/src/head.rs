@@ -17,6 +17,18 @@ pub struct Meta<'p> {
     pub name: &'p str,
     /// `content`, as written.
     pub content: &'p str,
+    /// Which of these attributes it is, as in [`attr`].
+    pub attribute: u16,
+    /// The element, which may have several names.
+    pub node: Node<'p>,
+}
+
+impl Meta<'_> {
+    /// Whether it states a property of a Microdata item: of a thing on the page, which need not be
+    /// the page.
+    pub fn is_of_item(&self) -> bool {
+        self.attribute == attr::ITEMPROP
+    }
 }
 
 /// A `<link>` with an `href`.
@@ -104,25 +116,35 @@ impl<'p> Head<'p> {
         // A meta may have both `name` and `property`, with different meanings.
         let names = [attr::NAME, attr::PROPERTY, attr::ITEMPROP, attr::HTTP_EQUIV]
             .into_iter()
-            .filter_map(|id| node.attr(id))
-            .flat_map(str::split_ascii_whitespace);
-        for name in names.take(MAX_NAMES) {
-            self.metas.push(Meta { name, content });
+            .filter_map(|id| Some((id, node.attr(id)?)))
+            .flat_map(|(id, names)| names.split_ascii_whitespace().map(move |name| (id, name)));
+        for (attribute, name) in names.take(MAX_NAMES) {
+            self.metas.push(Meta {
+                name,
+                content,
+                attribute,
+                node,
+            });
         }
     }
 
+    /// The metas with these names, in document order, without those that are empty. Case is
+    /// ignored. Properties of Microdata items are among them.
+    pub fn named<'s>(&'s self, names: &'s [&str]) -> impl Iterator<Item = &'s Meta<'p>> + 's {
+        self.metas.iter().filter(|meta| {
+            names
+                .iter()
+                .any(|name| meta.name.eq_ignore_ascii_case(name))
+                && !meta.content.trim().is_empty()
+        })
+    }
+
     /// Contents of the metas with these names, in document order, trimmed, without empty ones.
-    /// Case is ignored.
+    /// Case is ignored. Those of Microdata items are left out: see [`named`](Self::named).
     pub fn all<'s>(&'s self, names: &'s [&str]) -> impl Iterator<Item = &'p str> + 's {
-        self.metas
-            .iter()
-            .filter(|meta| {
-                names
-                    .iter()
-                    .any(|name| meta.name.eq_ignore_ascii_case(name))
-            })
+        self.named(names)
+            .filter(|meta| !meta.is_of_item())
             .map(|meta| meta.content.trim())
-            .filter(|content| !content.is_empty())
     }
 
     /// The content of the first of these names that a meta has, white space collapsed: the order
@@ -187,6 +209,7 @@ impl<'p> Head<'p> {
                 found.push(Meta {
                     name,
                     content: meta.content.trim(),
+                    ..*meta
                 });
             }
         }

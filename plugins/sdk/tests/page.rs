@@ -114,6 +114,26 @@ fn head_elements_count_wherever_the_parser_puts_them() {
 }
 
 #[test]
+fn the_metas_of_items_are_none_of_the_page() {
+    let document = Document::new(
+        URL,
+        "<div itemscope><meta itemprop=description content=thing></div><meta name=Description itemprop=description content=' page '>",
+    );
+    let page = document.page();
+    let head = Head::of(&page).expect("a head");
+    assert_eq!(head.all(&["description"]).collect::<Vec<_>>(), ["page"]);
+    let named: Vec<_> = head
+        .named(&["description"])
+        .map(|meta| (meta.is_of_item(), meta.content.trim()))
+        .collect();
+    assert_eq!(
+        named,
+        [(true, "thing"), (false, "page"), (true, "page")],
+        "in document order, by each of its names"
+    );
+}
+
+#[test]
 fn directives_are_for_all_robots_or_for_one() {
     let document = Document::new(
         URL,

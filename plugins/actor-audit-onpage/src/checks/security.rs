@@ -44,7 +44,9 @@ pub fn check_headers(facts: &Facts<'_>, report: &mut Report) {
 
 /// A Content-Security-Policy in a meta element.
 fn metas_policy<'p>(facts: &'p Facts<'_>) -> Option<&'p str> {
-    facts.head.all(&["content-security-policy"]).next()
+    let mut metas = facts.head.named(&["content-security-policy"]);
+    let meta = metas.find(|meta| meta.attribute == attr::HTTP_EQUIV)?;
+    Some(meta.content.trim())
 }
 
 /// Checks loaded resources and forms.

@@ -58,11 +58,16 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
             titles,
         );
     }
-    let descriptions: Vec<String> = facts
+    // One meta may have two names; that of a Microdata item describes a thing on the page.
+    let mut metas: Vec<_> = facts
         .head
         .metas
         .iter()
-        .filter(|meta| meta.name.eq_ignore_ascii_case("description"))
+        .filter(|meta| meta.name.eq_ignore_ascii_case("description") && !meta.is_of_item())
+        .collect();
+    metas.dedup_by_key(|meta| meta.node.id());
+    let descriptions: Vec<String> = metas
+        .iter()
         .map(|meta| text::collapse(meta.content))
         .collect();
     if descriptions.len() > 1 {

@@ -1,0 +1,76 @@
+//! Whose properties the Microdata of a page states: the page's own, or those of what others say
+//! about it.
+
+use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::head::Head;
+
+/// Microdata items of a page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Items {
+    /// The first heading of the first level.
+    heading: Option<u32>,
+}
+
+impl Items {
+    /// Of a document.
+    pub fn of(view: &View<'_>) -> Self {
+        Self {
+            heading: view.tagged(|id| id == tag::H1).next().map(|h1| h1.id()),
+        }
+    }
+
+    /// Whether a property belongs to what others say about the page's subject: comments and
+    /// reviews have authors and dates of their own. So has what stands inside of them. A page may
+    /// be a review itself, which then has the page's heading.
+    pub fn answers(self, property: Node<'_>) -> bool {
+        items(property).any(|item| {
+            let is_page = || {
+                let heading = self
+                    .heading
+                    .is_some_and(|h1| item.id() < h1 && h1 < item.end());
+                heading && !item.has_attr(attr::ITEMPROP)
+            };
+            is_of(item, &["Comment", "UserComments", "Answer"])
+                || is_of(item, &["Review"]) && !is_page()
+        })
+    }
+
+    /// Contents of the metas with these names, trimmed, in document order; also of those in items,
+    /// unless they tell of a comment, a review, or the author or publisher.
+    pub fn metas<'s, 'p>(
+        self,
+        head: &'s Head<'p>,
+        names: &'s [&str],
+    ) -> impl Iterator<Item = &'p str> + 's {
+        head.named(names)
+            .filter(move |meta| {
+                !meta.is_of_item() || !(self.answers(meta.node) || is_of_somebody(meta.node))
+            })
+            .map(|meta| meta.content.trim())
+    }
+}
+
+/// Whether a property is that of a person or an organisation that another item names.
+fn is_of_somebody(property: Node<'_>) -> bool {
+    items(property).next().is_some_and(|item| {
+        item.has_attr(attr::ITEMPROP) && is_of(item, &["Person", "Organization"])
+    })
+}
+
+/// The items around a property, from the inside.
+fn items(property: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    /// An item is near its properties.
+    const LEVELS: usize = 32;
+    property
+        .ancestors()
+        .take(LEVELS)
+        .filter(|around| around.has_attr(attr::ITEMSCOPE))
+}
+
+/// Whether one of an item's types ends with one of these names.
+fn is_of(item: Node<'_>, names: &[&str]) -> bool {
+    let types = item.attr(attr::ITEMTYPE).unwrap_or("");
+    types
+        .split_ascii_whitespace()
+        .any(|kind| names.iter().any(|name| kind.ends_with(name)))
+}
