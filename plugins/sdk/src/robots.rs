@@ -164,7 +164,10 @@ fn push_list<'p>(
     header: bool,
     found: &mut Vec<Directive<'p>>,
 ) {
-    for item in list.split([',', ';']) {
+    let mut rest = Some(list);
+    while let Some(list) = rest {
+        let (item, after) = first_item(list);
+        rest = after;
         let (name, value) = match item.split_once(':') {
             Some((name, value)) => (name, Some(value.trim_ascii())),
             None => (item, None),
@@ -178,5 +181,28 @@ fn push_list<'p>(
                 header,
             });
         }
+    }
+}
+
+/// The first item of a list, and the list behind it. A date has commas of its own
+/// (`Fri, 25 Jun 2027`, `June 25, 2027`), behind which there is a number; no directive begins with
+/// one.
+fn first_item(list: &str) -> (&str, Option<&str>) {
+    const DATED: &str = "unavailable_after";
+    let is_dated = |item: &str| {
+        let name = item.split(':').next().unwrap_or(item);
+        name.trim_ascii().eq_ignore_ascii_case(DATED)
+    };
+    let goes_on = |after: &str| {
+        let after = after.trim_ascii_start();
+        after.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let mut ends = list.match_indices([',', ';']).filter_map(|(at, mark)| {
+        let (item, after) = (list.get(..at)?, list.get(at + mark.len()..)?);
+        Some((item, mark, after))
+    });
+    match ends.find(|(item, mark, after)| !(*mark == "," && goes_on(after) && is_dated(item))) {
+        Some((item, _, after)) => (item, Some(after)),
+        None => (list, None),
     }
 }

@@ -169,6 +169,40 @@ fn directives_are_for_all_robots_or_for_one() {
     assert!(robots::is_ai("gptbot") && !robots::is_ai("googlebot"));
 }
 
+#[test]
+fn a_date_s_comma_does_not_end_its_directive() {
+    let document = Document::new(
+        URL,
+        "<meta name=robots content='noarchive, unavailable_after: Fri, 25 Jun 2027 15:00:00 GMT, noindex;Unavailable_After: June 25, 2027,max-snippet:3'>",
+    )
+    .header("X-Robots-Tag", "unavailable_after: Friday, 25-Jun-27 15:00:00 UTC")
+    .header("X-Robots-Tag", "bingbot: unavailable_after: 2027-06-25, 3, none");
+    let page = document.page();
+    let found = robots::directives(&page).expect("directives");
+    let found: Vec<_> = found.iter().map(|d| (d.agent, d.name, d.value)).collect();
+    assert_eq!(
+        found,
+        [
+            (None, "noarchive", None),
+            (
+                None,
+                "unavailable_after",
+                Some("Fri, 25 Jun 2027 15:00:00 GMT")
+            ),
+            (None, "noindex", None),
+            (None, "Unavailable_After", Some("June 25, 2027")),
+            (None, "max-snippet", Some("3")),
+            (
+                None,
+                "unavailable_after",
+                Some("Friday, 25-Jun-27 15:00:00 UTC")
+            ),
+            (Some("bingbot"), "unavailable_after", Some("2027-06-25, 3")),
+            (Some("bingbot"), "none", None),
+        ]
+    );
+}
+
 struct Web;
 
 impl Host for Web {
