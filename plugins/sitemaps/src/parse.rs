@@ -52,7 +52,11 @@ enum Field {
 struct Open {
     depth: u32,
     is_sitemap: bool,
+    /// An `item` or `entry` of a feed.
+    is_of_feed: bool,
     url: String,
+    /// The URL is longer than any that is read.
+    overlong: bool,
     lastmod: String,
 }
 
@@ -127,9 +131,8 @@ impl Finder {
                     break;
                 }
             }
-            if self.is_full() {
-                self.sitemap.truncated = true;
-                break;
+            if self.sitemap.truncated {
+                return Ok(());
             }
         }
         if open.is_some() {
@@ -152,21 +155,29 @@ impl Finder {
         match open {
             None => {
                 let is_sitemap = name == "sitemap";
-                if depth > 1 && (is_sitemap || matches!(name, "url" | "item" | "entry")) {
+                let is_of_feed = matches!(name, "item" | "entry");
+                if depth > 1 && (is_sitemap || is_of_feed || name == "url") {
                     *open = Some(Open {
                         depth,
                         is_sitemap,
+                        is_of_feed,
                         url: String::new(),
+                        overlong: false,
                         lastmod: String::new(),
                     });
                 }
                 None
             }
             Some(entry) if depth == entry.depth + 1 => match name {
-                "loc" => Some(Field::Url),
-                "link" => {
-                    // In Atom it is an attribute, and `alternate` means the page itself; in RSS it
-                    // is a text.
+                // The first is the page's; an image's or a video's may stand beside it.
+                "loc" => {
+                    let prefix = start.name().prefix();
+                    let of_media = prefix.is_some_and(|p| matches!(p.as_ref(), "image" | "video"));
+                    (entry.url.trim().is_empty() && !of_media).then_some(Field::Url)
+                }
+                // In a sitemap it names translations of the page. In Atom it is an attribute, and
+                // `alternate` means the page itself; in RSS it is a text.
+                "link" if entry.is_of_feed => {
                     let attribute = |name: &str| start.try_get_attribute(name).ok().flatten();
                     let rel = attribute("rel").map(|rel| rel.value.to_string());
                     if let Some(href) = attribute("href")
@@ -189,16 +200,18 @@ impl Finder {
         }
     }
 
+    /// Takes an entry; one too many is what makes the list a cut one.
     fn put(&mut self, entry: Open) {
-        if self.is_full() {
-            return;
-        }
         let url = entry.url.trim();
         let resolved = match &self.base {
-            Some(base) if !url.is_empty() => base.join(url),
+            Some(base) if !url.is_empty() && !entry.overlong => base.join(url),
             _ => None,
         };
         let Some(url) = resolved else { return };
+        if self.is_full() {
+            self.sitemap.truncated = true;
+            return;
+        }
         let lastmod = Some(entry.lastmod.trim())
             .filter(|date| is_date(date))
             .map(str::to_owned);
@@ -219,11 +232,11 @@ impl Finder {
             if !(line.starts_with("http://") || line.starts_with("https://")) {
                 continue;
             }
-            if self.is_full() {
-                self.sitemap.truncated = true;
-                return;
-            }
             if let Some(url) = Base::new(line) {
+                if self.is_full() {
+                    self.sitemap.truncated = true;
+                    return;
+                }
                 self.bytes += url.as_str().len();
                 self.sitemap.pages.push(Entry {
                     url: url.as_str().to_owned(),
@@ -255,6 +268,74 @@ fn push(open: &mut Option<Open>, field: Option<Field>, text: &str) {
         };
         if into.len() + text.len() <= MAX_URL_BYTES {
             into.push_str(text);
+        } else if field == Field::Url {
+            // A part of it is another URL.
+            entry.overlong = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Sitemap {
+        parse_text(text, "https://a.example/sitemap.xml").expect("a sitemap")
+    }
+
+    fn urls(text: &str) -> Vec<String> {
+        let pages = read(text).pages.into_iter();
+        pages.map(|entry| entry.url).collect()
+    }
+
+    #[test]
+    fn a_full_list_is_cut_only_where_more_follows() {
+        let list = |count: usize, tail: &str| {
+            let entries = "<url><loc>/</loc></url>".repeat(count);
+            let lines = "https://a.example/\n".repeat(count);
+            (format!("<urlset>{entries}{tail}</urlset>"), lines)
+        };
+        let full = list(MAX_SITEMAP_URLS, "\n<!-- end --><url><loc></loc></url>\n");
+        let more = list(MAX_SITEMAP_URLS + 1, "");
+        for (text, truncated) in [
+            (full.0, false),
+            (full.1, false),
+            (more.0, true),
+            (more.1, true),
+        ] {
+            let sitemap = read(&text);
+            let found = (sitemap.pages.len(), sitemap.truncated, sitemap.malformed);
+            assert_eq!(found, (MAX_SITEMAP_URLS, truncated, false));
+        }
+    }
+
+    #[test]
+    fn an_entry_s_url_is_its_own_loc_alone() {
+        const LOC: &str = "<loc>https://a.example/en</loc>";
+        for around in [
+            "<xhtml:link rel='alternate' hreflang='de' href='https://a.example/de'/>",
+            "<xhtml:link rel='alternate' href='https://a.example/de'></xhtml:link>",
+            "<link>https://a.example/other</link>",
+            "<image:loc>https://a.example/i.png</image:loc>",
+            "<image:image><image:loc>https://a.example/i.png</image:loc></image:image>",
+            "<priority>0.5</priority>text",
+            "<loc> </loc>",
+        ] {
+            for entry in [format!("{around}{LOC}"), format!("{LOC}{around}")] {
+                let text = format!("<urlset><url>{entry}</url></urlset>");
+                assert_eq!(urls(&text), ["https://a.example/en"], "{entry}");
+            }
+        }
+        let twice = format!("<urlset><url>{LOC}{LOC}</url></urlset>");
+        assert_eq!(urls(&twice), ["https://a.example/en"]);
+        let feed = "<rss><channel><item><atom:link rel='self' href='/self'/><link>/a</link></item></channel></rss>";
+        assert_eq!(urls(feed), ["https://a.example/a"]);
+    }
+
+    #[test]
+    fn a_url_that_is_too_long_is_none() {
+        let long = "x".repeat(MAX_URL_BYTES);
+        let text = format!("<urlset><url><loc>/a?b=1&amp;{long}&amp;c</loc></url></urlset>");
+        assert!(urls(&text).is_empty());
     }
 }
