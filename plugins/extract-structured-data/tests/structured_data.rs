@@ -122,12 +122,41 @@ mod rdfa {
                  "https://schema.org/name": [{"@value": "Lamp"}],
                  "https://schema.org/image": [{"@id": "https://example.org/p/l.png"}],
                  "https://schema.org/offers": [{"@id": "_:gen1"}],
-                 "https://schema.org/releaseDate": [{"@value": "2024-01-02"}]},
+                 "https://schema.org/releaseDate": [{"@value": "2024-01-02", "@type": "http://www.w3.org/2001/XMLSchema#date"}]},
                 {"@id": "_:gen1", "@type": ["https://schema.org/Offer"],
                  "https://schema.org/price": [{"@value": "9.99"}],
                  "https://schema.org/availability": [{"@id": "https://schema.org/InStock"}]}
             ])
         );
+    }
+
+    #[test]
+    fn a_time_has_the_datatype_of_its_form() {
+        const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+        let html = "<p lang=en><time property='og:a' datetime=' PT2H '>two hours</time><time property='og:b'>2024-01</time>
+            <time property='og:c'>today</time><time property='og:d' datetime=2024-01-02 content=x></time>
+            <time property='og:e' datatype='xsd:string' datetime=2024></time><time property='og:f' datatype='' datetime=2024></time>";
+        let found = of("rdfa", html);
+        let value = |name: &str| found[0][format!("http://ogp.me/ns#{name}")][0].clone();
+        for (name, expected) in [
+            (
+                "a",
+                json!({"@value": "PT2H", "@type": format!("{XSD}duration")}),
+            ),
+            (
+                "b",
+                json!({"@value": "2024-01", "@type": format!("{XSD}gYearMonth")}),
+            ),
+            ("c", json!({"@value": "today", "@language": "en"})),
+            ("d", json!({"@value": "x", "@language": "en"})),
+            (
+                "e",
+                json!({"@value": "2024", "@type": format!("{XSD}string")}),
+            ),
+            ("f", json!({"@value": "2024"})),
+        ] {
+            assert_eq!(value(name), expected, "{name}");
+        }
     }
 
     #[test]

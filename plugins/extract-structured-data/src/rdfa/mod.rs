@@ -4,6 +4,7 @@
 //! Two deviations, so that a page without RDFa has none: `rel` without a prefix
 //! (`nofollow`, `stylesheet`) is HTML's, and so is `role`.
 
+mod datetime;
 mod graph;
 mod names;
 
@@ -351,11 +352,11 @@ impl Walk<'_> {
         resource: Option<&Rc<str>>,
         language: Option<&Rc<str>>,
     ) -> Object {
-        let literal = a.content.or_else(|| {
-            a.datetime
-                .filter(|_| a.datatype.is_some() || node.tag() == tag::TIME)
-        });
-        let datatype = a.datatype.and_then(|datatype| names.term(datatype));
+        let is_time = node.tag() == tag::TIME;
+        let literal = a
+            .content
+            .or_else(|| a.datetime.filter(|_| a.datatype.is_some() || is_time));
+        let mut datatype = a.datatype.and_then(|datatype| names.term(datatype));
         if let (None, None, Some(resource)) = (a.datatype, literal, resource) {
             return Object::Resource(Rc::clone(resource));
         }
@@ -371,6 +372,10 @@ impl Walk<'_> {
             }
             None => line(node, self.budget),
         };
+        // A time says by its form what it is, also in its text.
+        if is_time && a.datatype.is_none() && a.content.is_none() {
+            datatype = datetime::datatype(&value).map(Rc::from);
+        }
         let language = if datatype.is_some() || literal.is_some() && a.content.is_none() {
             None
         } else {
