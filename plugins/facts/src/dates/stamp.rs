@@ -74,23 +74,28 @@ fn with_time(year: u32, month: u32, day: u32, rest: &str) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{day:02}{time}"))
 }
 
-/// `T10:00`, ` 10:00:05.123 +02:00`, `T100005Z` as `T10:00`, `T10:00:05.123+02:00`,
-/// `T10:00:05Z`; `None` for what is no time.
+/// `T10:00`, ` 10:00:05.123 +02:00`, `T100005Z`, ` 9:30 PM` as `T10:00`, `T10:00:05.123+02:00`,
+/// `T10:00:05Z`, `T21:30`; `None` for what is no time.
 fn time_of_day(rest: &str) -> Option<String> {
     let rest = rest.trim_start_matches([',', ' ']);
     let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest);
-    let mut at = 0;
-    let two = |at: usize, most: u32| -> Option<u32> {
-        let text = rest.get(at..at + 2)?;
+    let digits = |at: usize, count: usize, most: u32| -> Option<u32> {
+        let text = rest.get(at..at + count)?;
         let value = number(text)?;
         (value <= most).then_some(value)
     };
-    let hour = two(at, 23)?;
-    at += 2;
+    let two = |at, most| digits(at, 2, most);
+    // An hour may have one digit before a colon.
+    let mut at = if rest.as_bytes().get(1) == Some(&b':') {
+        1
+    } else {
+        2
+    };
+    let hour = digits(0, at, 23)?;
     let colon = usize::from(rest.as_bytes().get(at) == Some(&b':'));
     let minute = two(at + colon, 59)?;
     at += colon + 2;
-    let mut out = format!("T{hour:02}:{minute:02}");
+    let mut tail = format!(":{minute:02}");
     let seconds_at = match (colon, rest.as_bytes().get(at)) {
         (1, Some(b':')) => Some(at + 1),
         (0, Some(b)) if b.is_ascii_digit() => Some(at),
@@ -98,19 +103,50 @@ fn time_of_day(rest: &str) -> Option<String> {
     };
     if let Some(second) = seconds_at.and_then(|at| two(at, 60)) {
         at = seconds_at? + 2;
-        out.push_str(&format!(":{second:02}"));
+        tail.push_str(&format!(":{second:02}"));
         let fraction = rest.get(at..)?;
         if let Some(digits) = fraction.strip_prefix(['.', ',']) {
             let length = digits.bytes().take_while(u8::is_ascii_digit).count();
             if (1..=9).contains(&length) {
-                out.push('.');
-                out.push_str(digits.get(..length)?);
+                tail.push('.');
+                tail.push_str(digits.get(..length)?);
             }
             at += 1 + length;
         }
     }
-    out.push_str(&zone(rest.get(at..)?));
-    Some(out)
+    let (half, rest) = half_of_day(rest.get(at..)?);
+    let hour = match (half, hour) {
+        (Some(Half::Before), 12) => 0,
+        (Some(Half::After), 1..=11) => hour + 12,
+        _ => hour,
+    };
+    Some(format!("T{hour:02}{tail}{}", zone(rest)))
+}
+
+/// Half of a day of twice twelve hours.
+enum Half {
+    Before,
+    After,
+}
+
+/// `AM`, `p.m.` and their like at the beginning, and what follows.
+fn half_of_day(rest: &str) -> (Option<Half>, &str) {
+    let text = rest.trim_start();
+    for (word, half) in [
+        ("am", Half::Before),
+        ("a.m.", Half::Before),
+        ("pm", Half::After),
+        ("p.m.", Half::After),
+    ] {
+        let Some((start, after)) = text.split_at_checked(word.len()) else {
+            continue;
+        };
+        let ends = !after.starts_with(|c: char| c.is_alphanumeric());
+        if ends && start.eq_ignore_ascii_case(word) {
+            return (Some(half), after);
+        }
+    }
+    (None, rest)
 }
 
 /// The offset that a time ends with: `Z`, `+02:00`, or nothing.
@@ -205,6 +241,14 @@ mod tests {
                 "2024-03-14T10:00:05.123+02:00",
             ),
             ("2024-03-14T10:00:05 UTC", "2024-03-14T10:00:05Z"),
+            ("2024-03-14 10:30:00 PM", "2024-03-14T22:30:00"),
+            ("2024-03-14 10:30 am", "2024-03-14T10:30"),
+            ("2024-03-14, 9:30 p.m.", "2024-03-14T21:30"),
+            ("2024-03-14 12:05AM", "2024-03-14T00:05"),
+            ("2024-03-14 12:05PM +0200", "2024-03-14T12:05+02:00"),
+            ("2024-03-14T14:05 PM UTC", "2024-03-14T14:05Z"),
+            ("2024-03-14 10:30 amber", "2024-03-14T10:30"),
+            ("2024-03-14T9:30:05Z", "2024-03-14T09:30:05Z"),
             ("2024-03-14T99:00", "2024-03-14"),
             ("2024-03-14 and more", "2024-03-14"),
             ("2024-02-29", "2024-02-29"),
