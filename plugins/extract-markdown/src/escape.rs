@@ -66,6 +66,8 @@ struct Ahead {
     /// Where the next `](` stands at or after the place it was asked for; the length of
     /// the text if there is none.
     destination: Option<usize>,
+    /// Where the signs begin that may close a heading.
+    closing: Option<usize>,
 }
 
 impl Writer {
@@ -78,8 +80,14 @@ impl Writer {
             if self.dirty {
                 self.ready(text.get(at..).and_then(|t| t.chars().next()).unwrap_or(' '));
             }
-            if self.at_line_start() && self.mode == Mode::Flow && !self.code {
-                at = self.line_start_escape(text, at);
+            if !self.code {
+                at = if !self.at_line_start() {
+                    self.border_escape(text, at)
+                } else if self.mode == Mode::Flow {
+                    self.line_start_escape(text, at)
+                } else {
+                    at
+                };
             }
             at = self.words(text, at, &mut ahead);
             at = self.skip_space(bytes, at);
@@ -120,7 +128,7 @@ impl Writer {
     }
 
     /// Copies text up to white space (a single space between two plain characters is part
-    /// of the run) and returns where it ends.
+    /// of the run) or what is never written, and returns where it ends.
     fn words(&mut self, text: &str, start: usize, ahead: &mut Ahead) -> usize {
         let bytes = text.as_bytes();
         let mut from = start;
@@ -163,18 +171,9 @@ impl Writer {
                 }
                 WIDE => match wide(bytes, at) {
                     Wide::Text(len) => at += len,
-                    Wide::Space(_) => break,
-                    Wide::Nothing(len) => {
-                        self.out.push_str(slice(text, from, at));
-                        at += len;
-                        from = at;
-                    }
+                    Wide::Space(_) | Wide::Nothing(_) => break,
                 },
-                _ => {
-                    self.out.push_str(slice(text, from, at));
-                    at += 1;
-                    from = at;
-                }
+                _ => break,
             }
         }
         self.out.push_str(slice(text, from, at));
@@ -188,7 +187,9 @@ impl Writer {
         if self.code {
             return byte == b'|' && self.mode == Mode::Cell;
         }
+        // What comes after it is unknown at the end of a text, and before what is never written.
         let next = bytes.get(at + run).copied();
+        let next = next.filter(|_| !is_unwritten(bytes, at + run));
         match byte {
             b'\\' => next.is_none_or(|b| b.is_ascii_punctuation()),
             b'`' => true,
@@ -203,7 +204,12 @@ impl Writer {
                 let after = text.get(at + run..).and_then(|t| t.chars().next());
                 !(before.is_alphanumeric() && after.is_some_and(char::is_alphanumeric))
             }
-            b'~' => run > 1 || self.is_open(Kind::Strike) || self.may_close_strike(text, at),
+            b'~' => {
+                run > 1
+                    || self.is_open(Kind::Strike)
+                    || self.before(text, at) == '~'
+                    || self.may_close_strike(text, at)
+            }
             b'[' => {
                 self.brackets || {
                     let known = ahead.destination.filter(|&d| d >= at);
@@ -223,11 +229,7 @@ impl Writer {
             // A run of them at the end of a heading is dropped by readers.
             b'#' => {
                 self.mode == Mode::Line
-                    && bytes
-                        .get(at..)
-                        .unwrap_or_default()
-                        .iter()
-                        .all(|&b| b == b'#' || class(b) == SPACE)
+                    && at >= *ahead.closing.get_or_insert_with(|| closing(text))
                     && matches!(self.before(text, at), ' ' | '#')
             }
             _ => false,
@@ -238,6 +240,7 @@ impl Writer {
     fn before(&self, text: &str, at: usize) -> char {
         match text.get(..at).and_then(|t| t.chars().next_back()) {
             Some(c) if c.is_whitespace() => ' ',
+            Some(c) if is_unwritten(text.as_bytes(), at - c.len_utf8()) => self.last_char(),
             Some(c) => c,
             None => self.last_char(),
         }
@@ -262,8 +265,6 @@ impl Writer {
         let Some((&byte, tail)) = rest.split_first() else {
             return at;
         };
-        // A no-break space is written as a space, and what is never written may come before one.
-        let ends = |b: Option<&u8>| b.is_none_or(|&b| matches!(class(b), SPACE | WIDE | CONTROL));
         let escape = match byte {
             b'#' => {
                 let run = run_of(bytes, at, b'#');
@@ -277,18 +278,8 @@ impl Writer {
             }
             b'=' => self.continued && only(rest, b"="),
             b'|' | b':' => self.continued && only(rest, b"-|:"),
-            b'[' => matches!(tail, [b' ' | b'x' | b'X', b']', after @ ..] if ends(after.first())),
-            b'0'..=b'9' => {
-                let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-                let mark = rest.get(digits);
-                if digits <= 9 && matches!(mark, Some(b'.' | b')')) && ends(rest.get(digits + 1)) {
-                    self.out.push_str(slice(text, at, at + digits));
-                    self.out.push('\\');
-                    self.out.push_str(slice(text, at + digits, at + digits + 1));
-                    return at + digits + 1;
-                }
-                false
-            }
+            b'[' => is_task(rest),
+            b'0'..=b'9' => return self.number_escape(text, at, 0),
             _ => false,
         };
         if escape {
@@ -297,6 +288,122 @@ impl Writer {
             return at + 1;
         }
         at
+    }
+}
+
+impl Writer {
+    /// Escapes the mark behind a number that begins a line, of which `written` digits are there.
+    fn number_escape(&mut self, text: &str, at: usize, written: usize) -> usize {
+        let rest = text.as_bytes().get(at..).unwrap_or_default();
+        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        if written + digits <= 9
+            && matches!(rest.get(digits), Some(b'.' | b')'))
+            && ends(rest.get(digits + 1))
+        {
+            self.out.push_str(slice(text, at, at + digits));
+            self.out.push('\\');
+            self.out.push_str(slice(text, at + digits, at + digits + 1));
+            return at + digits + 1;
+        }
+        at
+    }
+
+    /// Escapes what would read as markup together with the text before it, which a comment, an
+    /// element without a mark or an invisible character divides from this one. Returns where the
+    /// text goes on.
+    fn border_escape(&mut self, text: &str, at: usize) -> usize {
+        let rest = text.as_bytes().get(at..).unwrap_or_default();
+        match rest.first() {
+            Some(b'(' | b':') => self.part_brackets(),
+            Some(b'0'..=b'9' | b'.' | b')') if self.mode == Mode::Flow => {
+                let line = self.out.get(self.line_start..).unwrap_or("");
+                if line.len() <= 9 && line.bytes().all(|b| b.is_ascii_digit()) {
+                    let written = line.len();
+                    let next = self.number_escape(text, at, written);
+                    if next > at {
+                        return next;
+                    }
+                }
+            }
+            _ if self.mode == Mode::Flow => self.part_task(rest),
+            _ => {}
+        }
+        self.part_entity(rest);
+        at
+    }
+
+    /// A bracket that was closed last is none of a link, whose destination would come now.
+    pub fn part_brackets(&mut self) {
+        let Some(before) = self.out.strip_suffix(']') else {
+            return;
+        };
+        let escapes = before.len() - before.trim_end_matches('\\').len();
+        if escapes.is_multiple_of(2) && self.out.len() > self.line_start {
+            self.out.pop();
+            self.out.push_str("\\]");
+        }
+    }
+
+    /// A bracket that begins the line is none of a task, which ends in `rest`.
+    fn part_task(&mut self, rest: &[u8]) {
+        let line = self.out.as_bytes().get(self.line_start..);
+        let line = line.unwrap_or_default();
+        if line.len() < 3 && line.starts_with(b"[") {
+            let start: Vec<u8> = line.iter().chain(rest).take(4).copied().collect();
+            if is_task(&start) {
+                self.out.insert(self.line_start, '\\');
+            }
+        }
+    }
+
+    /// An ampersand that was written is none of an entity which ends in `rest`.
+    fn part_entity(&mut self, rest: &[u8]) {
+        /// No entity is longer.
+        const LONGEST: usize = 33;
+        let is_part = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'#';
+        let is_end = |out: &[u8]| out.last().is_some_and(|b| is_part(&b) || *b == b'&');
+        if !is_end(self.out.as_bytes()) {
+            return;
+        }
+        let more = rest.iter().take(LONGEST).take_while(is_part).count();
+        if rest.get(more) != Some(&b';') {
+            return;
+        }
+        let line = self.out.as_bytes().get(self.line_start..);
+        let line = line.unwrap_or_default();
+        let part = line.iter().rev().take(LONGEST).take_while(is_part).count();
+        let Some(at) = line.len().checked_sub(part + 1) else {
+            return;
+        };
+        let escapes = line.iter().take(at).rev().take_while(|b| **b == b'\\');
+        if line.get(at) == Some(&b'&') && escapes.count().is_multiple_of(2) {
+            self.out.insert(self.line_start + at, '\\');
+        }
+    }
+}
+
+/// Whether a text is that of a task's box.
+fn is_task(text: &[u8]) -> bool {
+    matches!(text, [b'[', b' ' | b'x' | b'X', b']', after @ ..] if ends(after.first()))
+}
+
+/// Whether a mark that begins a line ends before this byte. A no-break space is written as a space,
+/// and what is never written may come before one.
+fn ends(next: Option<&u8>) -> bool {
+    next.is_none_or(|&b| class(b) == SPACE || is_unknown(b))
+}
+
+/// Whether a byte is, or may begin, a character that is never written.
+fn is_unknown(byte: u8) -> bool {
+    matches!(class(byte), WIDE | CONTROL)
+}
+
+/// Whether a character that is never written stands at `at`.
+fn is_unwritten(bytes: &[u8], at: usize) -> bool {
+    match bytes.get(at).map(|&byte| class(byte)) {
+        Some(CONTROL) => true,
+        Some(WIDE) => matches!(wide(bytes, at), Wide::Nothing(_)),
+        _ => false,
     }
 }
 
@@ -310,11 +417,34 @@ fn run_of(bytes: &[u8], at: usize, byte: u8) -> usize {
         .count()
 }
 
-/// Whether there is nothing but these characters and white space.
+/// Whether there is nothing but these characters, white space and what is never written.
 fn only(bytes: &[u8], these: &[u8]) -> bool {
-    bytes
-        .iter()
-        .all(|b| these.contains(b) || class(*b) == SPACE)
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        at += match class(byte) {
+            SPACE | CONTROL => 1,
+            WIDE => match wide(bytes, at) {
+                Wide::Space(len) | Wide::Nothing(len) => len,
+                Wide::Text(_) => return false,
+            },
+            _ if these.contains(&byte) => 1,
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// Where nothing but `#`, white space and what is never written follows to the text's end.
+fn closing(text: &str) -> usize {
+    let mut end = text.len();
+    for (at, c) in text.char_indices().rev() {
+        let is_nothing = || is_unwritten(text.as_bytes(), at);
+        if !(c == '#' || c.is_whitespace() || is_nothing()) {
+            break;
+        }
+        end = at;
+    }
+    end
 }
 
 /// Whether `&` before this text would be read as an entity.

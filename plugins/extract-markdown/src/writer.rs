@@ -343,6 +343,9 @@ impl Writer {
             return;
         };
         self.ready(next);
+        if next == '(' && !self.code {
+            self.part_brackets();
+        }
         self.out.push_str(text);
     }
 

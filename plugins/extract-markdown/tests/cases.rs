@@ -582,5 +582,18 @@ fn escapes_stand_only_where_needed() {
             "<p># a</p><p>> b</p><p>- c</p><p>1. d</p><p>2) e</p>",
             "\\# a\n\n\\> b\n\n\\- c\n\n1\\. d\n\n2\\) e",
         ),
+        // In the pieces that frameworks write.
+        (
+            "<p>1<!-- -->. a<p>1<!-- -->2<!-- -->) b<p><b>1</b>. c<p>3 <!-- -->. d",
+            "1\\. a\n\n12\\) b\n\n**1**. c\n\n3 . d",
+        ),
+        (
+            "[a]<!-- -->(b) [c]<span>: d</span> <ruby>[e]<rt>f</rt></ruby> [g] (h) [i] <b>(j)</b>",
+            "[a\\](b) [c\\]: d [e\\](f) [g] (h) [i] **(j)**",
+        ),
+        ("&amp;<!-- -->amp; &amp;<!-- --> b;", "\\&amp; & b;"),
+        ("[<!-- -->x<!-- -->] a", "\\[x] a"),
+        ("[<!-- -->y<!-- -->] a", "[y] a"),
+        ("--&shy;- <p>&lt;&#8203;b>", "\\---\n\n\\<b>"),
     ]);
 }

@@ -178,6 +178,49 @@ fn paragraphs() {
     check("<p>", "</p>", str::to_owned, 6_000);
 }
 
+/// Frameworks divide a text by comments, and pages by elements that have no mark.
+#[test]
+fn texts_in_pieces() {
+    let borders = [
+        "<!-- -->",
+        "<span></span>",
+        "&#8203;",
+        "<span>",
+        "&#1;",
+        "&shy;",
+    ];
+    let around = [
+        ("<p>", ""),
+        ("<h3>", "\u{1}h\u{1}"),
+        ("<ul><li>", "\u{1}list\u{1}\u{1}li\u{1}"),
+        ("<p>x<br>", "x\u{1}br\u{1}"),
+    ];
+    let mut failures = Vec::new();
+    for (index, text) in texts(24_000, 9).enumerate() {
+        let step = 1 + index % 3;
+        let border = borders[index / 3 % borders.len()];
+        let (before, expected) = around[index / 18 % around.len()];
+        let mut html = before.to_owned();
+        for (at, c) in text.chars().enumerate() {
+            if at > 0 && at.is_multiple_of(step) {
+                html.push_str(border);
+            }
+            html.push_str(&escaped(&c.to_string()));
+        }
+        let markdown = convert(&html);
+        // Some invisible characters stay, where they divide words.
+        let read = read(&markdown).replace('\u{200b}', "");
+        if read != format!("{expected}{text}") {
+            failures.push(format!(
+                "{text:?}\n  in {html:?}\n  written {markdown:?}\n  read    {read:?}"
+            ));
+        }
+    }
+    let total = failures.len();
+    failures.truncate(12);
+    assert!(failures.is_empty(), "{total}:\n{}", failures.join("\n"));
+}
+
 #[test]
 fn items_of_lists() {
     check(
