@@ -92,20 +92,16 @@ fn source(node: Node<'_>) -> Option<&str> {
         let url = url.trim_ascii();
         !url.is_empty() && !starts_with(url, "data:") && !starts_with(url, "about:") && url != "#"
     };
-    let mut lazy = None;
+    let (mut lazy, mut other) = (None, None);
     let mut candidates = None;
     for attribute in node.attrs() {
         let value = attribute.value();
+        let is_address = || real(value) && value.contains(['/', '.']);
         match attribute.name() {
             "src" | "sizes" | "alt" | "class" => {}
-            // Every lazy loader has a name of its own: `data-lazy-src`, `nitro-lazy-src` …
-            name if (name.ends_with("src")
-                || matches!(name, "data-original" | "data-lazy" | "data-echo"))
-                && real(value)
-                && value.contains(['/', '.']) =>
-            {
-                lazy = lazy.or(Some(value));
-            }
+            name if is_substitute(name) => {}
+            name if is_lazy(name) && is_address() => lazy = lazy.or(Some(value)),
+            name if name.ends_with("src") && is_address() => other = other.or(Some(value)),
             name if name.ends_with("srcset") => {
                 candidates = candidates.or_else(|| best_candidate(value))
             }
@@ -123,11 +119,54 @@ fn source(node: Node<'_>) -> Option<&str> {
             best_candidate(set)
         })
     };
-    lazy.or(own.filter(|src| !is_placeholder(src) || candidates.is_none()))
+    lazy.or(own.filter(|src| !is_placeholder(src)))
         .or(candidates)
+        .or(other)
+        .or(own)
         .or_else(around)
         // A data URL is no place, but tells that there is a picture.
         .or_else(|| node.attr(attr::SRC))
+}
+
+/// Whether an attribute has the address that a script loads into `src`, or that of the same picture
+/// in full size. Every lazy loader has a name of its own: `data-lazy-src`, `nitro-lazy-src` …
+fn is_lazy(name: &str) -> bool {
+    const KNOWN: &[&str] = &[
+        "data-src",
+        "data-original",
+        "data-original-src",
+        "data-orig-src",
+        "data-real-src",
+        "data-actualsrc",
+        "data-echo",
+        "data-lazy",
+        "data-lazyload",
+        "data-delayed-src",
+        "data-deferred-src",
+        "data-defer-src",
+        "data-cfsrc",
+        "data-ezsrc",
+        "data-litespeed-src",
+        "data-nectar-img-src",
+        "data-td-src",
+        "data-zoom-src",
+        "data-full-src",
+    ];
+    KNOWN.contains(&name) || name.contains("lazy") && name.ends_with("src")
+}
+
+/// Whether an attribute has what is shown in place of the picture.
+fn is_substitute(name: &str) -> bool {
+    [
+        "fallback",
+        "error",
+        "placeholder",
+        "default",
+        "blur",
+        "preview",
+    ]
+    .iter()
+    .any(|word| name.contains(word))
 }
 
 /// Whether an address is that of an empty picture which a script replaces.

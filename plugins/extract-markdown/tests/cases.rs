@@ -278,6 +278,29 @@ fn images_have_the_address_that_a_reader_would_load() {
             "<img src=data:image/gif;base64,R0 nitro-lazy-src=/b.png>",
             "![](https://host.example/b.png)",
         ),
+        // What a script shows when the picture fails to load, or until it has.
+        (
+            "<img data-fallback-src=/no.png data-error-src=/no.png src=/a.png>",
+            "![](https://host.example/a.png)",
+        ),
+        (
+            "<img data-lazy-placeholder-src=/no.png data-default-srcset=/no.png data-lazy-src=/a.png>",
+            "![](https://host.example/a.png)",
+        ),
+        ("a<img data-fallback-src=/no.png>b", "ab"),
+        // Of any other name only where there is nothing better.
+        (
+            "<img data-mobile-src=/b.png src=/a.png>",
+            "![](https://host.example/a.png)",
+        ),
+        (
+            "<img data-mobile-src=/b.png src=/spacer.gif>",
+            "![](https://host.example/b.png)",
+        ),
+        (
+            "<img data-mobile-src=/b.png src=data:image/gif;base64,R0>",
+            "![](https://host.example/b.png)",
+        ),
         (
             "<img srcset='/a.png 1x, /b.png 2x, /c.png'>",
             "![](https://host.example/b.png)",
