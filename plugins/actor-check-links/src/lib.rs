@@ -65,6 +65,8 @@ pub enum RetryMode {
 pub struct Output {
     /// The page that contains the links; null for a list.
     pub source_url: Option<String>,
+    /// Status of its response; null for a list.
+    pub source_status_code: Option<u16>,
     /// Number of distinct links.
     pub total: u64,
     /// Number of working links, including recovered ones.
@@ -118,10 +120,12 @@ impl Item {
 /// Checks the links.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let width = input.max_concurrent.unwrap_or(DEFAULT_CONCURRENT).max(1) as usize;
-    let (plan, source_url) = match (&input.url, &input.urls) {
+    let (plan, source) = match (&input.url, &input.urls) {
         (Some(url), None) => {
-            let page = source(url).await?;
-            (Plan::of_page(&page)?, Some(page.final_url().to_owned()))
+            // The caller asks for this page, so robots.txt does not apply to it; it applies to
+            // every link. An error page has links, too: its status is told beside them.
+            let page = http::fetch(http::Request::get(url).respect_robots(false)).await?;
+            (Plan::of_page(&page)?, Some(page))
         }
         (None, Some(urls)) => (Plan::of_list(urls)?, None),
         (Some(_), Some(_)) => return Err(Error::invalid("urls: give url or urls, not both")),
@@ -151,7 +155,8 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     }
     let count = |status| items.iter().filter(|item| item.status == status).count() as u64;
     Ok(Output {
-        source_url,
+        source_url: source.as_ref().map(|page| page.final_url().to_owned()),
+        source_status_code: source.as_ref().map(Page::status),
         total: items.len() as u64,
         ok: count(Status::Ok),
         broken: count(Status::Broken),
@@ -202,17 +207,5 @@ impl Findings {
             return Ok(());
         }
         items.iter().try_for_each(job::emit)
-    }
-}
-
-/// Fetches the page whose links are checked. The caller asks for this page, so robots.txt does
-/// not apply to it; it applies to every link.
-async fn source(url: &str) -> Result<Page<'static>, Error> {
-    let page = http::fetch(http::Request::get(url).respect_robots(false)).await?;
-    match page.status() {
-        200..=299 => Ok(page),
-        status => Err(Error::bad_response(format_args!(
-            "{url} responded with status {status}"
-        ))),
     }
 }

@@ -128,6 +128,20 @@ fn the_results_of_a_list_are_in_its_order() {
     );
 }
 
+#[test]
+fn the_links_of_an_error_page_are_checked_too() {
+    let links = r#"<a href="/works">home</a>"#;
+    let lost = Document::new("https://site.example/lost", links).status(404);
+    let found = check(
+        site().page(lost),
+        json!({"url": "https://site.example/lost"}),
+    );
+    let found = found.expect("an answer");
+    assert_eq!(found["source_url"], "https://site.example/lost");
+    assert_eq!(found["source_status_code"], 404);
+    assert_eq!((&found["total"], &found["ok"]), (&json!(1), &json!(1)));
+}
+
 fn refused(path: &str) -> Site {
     Site::default().page(at(path, 403)).page(at("/gone", 404))
 }
@@ -268,9 +282,10 @@ fn wrong_input_names_the_field() {
 }
 
 #[test]
-fn a_source_that_is_not_a_page_is_a_fetch_failure() {
+fn a_source_without_a_response_is_a_fetch_failure() {
+    let refused = Error::new(Code::Connect, "connection refused");
     let error = check(
-        Site::default().page(at("/", 500)),
+        Site::default().fails("https://site.example/", refused),
         json!({"url": "https://site.example/"}),
     );
     assert!(
