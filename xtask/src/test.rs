@@ -1,5 +1,8 @@
 //! `cargo xtask test`.
 
+use std::env;
+use std::ffi::OsString;
+use std::num::NonZero;
 use std::process::Command;
 use std::thread;
 
@@ -51,7 +54,8 @@ pub fn run(filter: Option<&str>) -> Result<()> {
             host_tests()
                 .args(filter)
                 .env("ORBWEAVER_PLUGIN_DIR", plugin_dir())
-                .env("ORBWEAVER_FIXTURES", fixture_dir()),
+                .env("ORBWEAVER_FIXTURES", fixture_dir())
+                .env("RUST_TEST_THREADS", test_threads()),
         )
     })?;
     if filter.is_none() {
@@ -70,6 +74,15 @@ fn plugin_tests() -> Command {
         .args(["test", "--workspace", "--all-features", "--target-dir"])
         .arg(plugin_target_dir());
     tests
+}
+
+/// Number of host tests that run at a time, unless the environment states one: on few processors
+/// more than these, because most tests wait for crawls, delays and a browser.
+fn test_threads() -> OsString {
+    env::var_os("RUST_TEST_THREADS").unwrap_or_else(|| {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        processors.max(4).to_string().into()
+    })
 }
 
 fn host_tests() -> Command {

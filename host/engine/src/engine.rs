@@ -105,6 +105,12 @@ impl Engine {
         project_of(&self.caller)
     }
 
+    /// Bytes of guests' memory that are kept for the next calls of extractors. At most 4 MiB for
+    /// each of [`EngineConfig::max_instances`].
+    pub fn spare_bytes(&self) -> usize {
+        self.inner.runtime.spare_bytes()
+    }
+
     /// Passes on what happens in calls from now on. False if there is a journal already.
     pub fn set_journal(&self, journal: Arc<dyn Journal>) -> bool {
         self.inner.runtime.journal.set(journal).is_ok()

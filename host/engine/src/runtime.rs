@@ -46,11 +46,11 @@ pub(crate) struct Runtime {
     counts_fuel: bool,
     /// Interrupts guests; stands still while none runs.
     pub ticker: Ticker,
-    /// Stops guests of the pool; `None` where their code checks epochs.
     /// Takes what happens in calls, once it is set.
     pub journal: OnceLock<Arc<dyn Journal>>,
     /// What hooks with state ask, once it is set.
     pub hook_hosts: OnceLock<Arc<dyn HookHosts>>,
+    /// Stops guests of the pool; `None` where their code checks epochs.
     pub interrupter: Option<Arc<Interrupter>>,
 }
 
@@ -100,6 +100,14 @@ impl Runtime {
             Placement::Pool => &self.pool,
             Placement::OnDemand => &self.on_demand,
         }
+    }
+
+    /// Bytes that the pool's unused slots keep resident for the next calls.
+    pub fn spare_bytes(&self) -> usize {
+        self.pool.pooling_allocator_metrics().map_or(0, |pool| {
+            let memories = pool.unused_memory_bytes_resident();
+            memories + pool.unused_table_bytes_resident()
+        })
     }
 
     /// The linker of all pooled extractors, which have no grants.

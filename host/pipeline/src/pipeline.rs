@@ -117,7 +117,7 @@ impl Pipeline {
         }
     }
 
-    /// Bytes held by each cache. What was displaced or has expired is freed before, which otherwise
+    /// Bytes held by each cache, the memory that is kept for the next guests among them. What was displaced or has expired is freed before, which otherwise
     /// only happens when a cache is used.
     #[crate::boxed]
     pub async fn cached_bytes(&self) -> Vec<(&'static str, u64)> {
@@ -130,6 +130,7 @@ impl Pipeline {
                 self.own_results.held_bytes(),
             ),
             ("robots_policies", self.policies.held_bytes().await),
+            ("guest_memories", self.engine.spare_bytes() as u64),
         ];
         own.into_iter().chain(files).collect()
     }
