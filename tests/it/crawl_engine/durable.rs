@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
-use orbweaver_store::crawl::RunState;
+use orbweaver_core::ids::RunId;
+use orbweaver_crawl::spec::CrawlSpec;
+use orbweaver_store::crawl::{Run, RunState, SkipReason};
 use tokio::sync::Semaphore;
 
 use super::ground::{Answer, Ground};
@@ -12,6 +16,7 @@ use crate::support::Service;
 
 promises! {
     a_run_continues_after_a_restart
+    a_continued_run_knows_what_it_found_nearer
     a_worker_that_lost_its_lease_writes_nothing
     a_deleted_run_stops
 }
@@ -59,6 +64,71 @@ async fn a_run_continues_after_a_restart(service: Service) {
     assert_eq!(service.billed().await, (7, 0));
 }
 
+/// Waits until a run's row says so.
+async fn noted(service: &Service, id: RunId, so: impl Fn(&Run) -> bool) {
+    let project = project(service).await;
+    loop {
+        let run = service.app.store.run(project, id).await.unwrap().unwrap();
+        if so(&run) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Two pages are found three links from the seed, as deep as the run goes, and later two links from
+/// it: one is stored by then, the other is under way.
+async fn a_continued_run_knows_what_it_found_nearer(service: Service) {
+    let gates = [(); 2].map(|()| Arc::new(Semaphore::new(0)));
+    let [slow, held] = gates.clone();
+    let ground = Ground::start(move |hit| {
+        let [slow, held] = gates.clone();
+        Box::pin(async move {
+            match hit.path.as_str() {
+                path if path.ends_with(".txt") => Answer::status(404),
+                "/" => Answer::page("0", &["/a", "/slow"]),
+                "/a" => Answer::page("1", &["/b"]),
+                "/b" => Answer::page("2", &["/stored", "/held"]),
+                "/slow" => {
+                    let _pass = slow.acquire().await;
+                    Answer::page("1", &["/stored", "/held"])
+                }
+                "/stored" => Answer::page("2", &["/below-stored"]),
+                "/held" => {
+                    let _pass = held.acquire().await;
+                    Answer::page("2", &["/below-held"])
+                }
+                _ => Answer::page("3", &["/too-deep"]),
+            }
+        })
+    })
+    .await;
+    let spec = CrawlSpec {
+        depth: 3,
+        ..spec(&ground.url("/"))
+    };
+    let run = queue(&service, &spec, None).await;
+    ground.asked("/held").await;
+    noted(&service, run, |run| run.page_count == 4).await;
+    slow.add_permits(1);
+    noted(&service, run, |run| run.page_count == 5).await;
+    let service = service.restart().await;
+    held.add_permits(10);
+    let run = over(&service, run).await;
+    let all = [
+        "",
+        "a",
+        "b",
+        "below-held",
+        "below-stored",
+        "held",
+        "slow",
+        "stored",
+    ];
+    assert_eq!(paths(&service, &run).await, all);
+    assert_eq!(run.progress.skipped_for(SkipReason::Depth), 3, "{run:?}");
+}
+
 async fn a_worker_that_lost_its_lease_writes_nothing(service: Service) {
     let gate = Arc::new(Semaphore::new(0));
     let ground = gated(&gate).await;
@@ -82,7 +152,7 @@ async fn a_worker_that_lost_its_lease_writes_nothing(service: Service) {
     gate.add_permits(10);
     // The worker notices it by itself, and writes nothing more.
     while service.app.crawls.live.progress(run).is_some() {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let after = store.run(taken.lease.project, run).await.unwrap().unwrap();
     assert_eq!(after, before);

@@ -1,4 +1,4 @@
-//! What a run knows of: its seed, links, sitemaps, and what earlier workers left.
+//! What a run knows of: its seed, links and sitemaps.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Link, Links};
 use orbweaver_engine::{JudgedLink, Visit};
 use orbweaver_fetch::FetchError;
-use orbweaver_store::crawl::{FailedUrl, Lease, NewFrontier, SkipReason, unpack_links};
+use orbweaver_store::crawl::{FailedUrl, NewFrontier, SkipReason, unpack_links};
 use orbweaver_urls::{Resolved, key_of};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -19,75 +19,18 @@ use crate::entry::{Entry, host_key};
 use crate::follow;
 use crate::frontier::REFILL;
 use crate::hooks;
-use crate::hooks::report::Noted;
 use crate::hooks::verdict::Hooked;
 use crate::scope::Verdict;
 use crate::seed::{self, Listed};
 use crate::spec::SeedKind;
 
-/// Rows read at once when a run is taken up.
-const CHUNK: u32 = 512;
 /// Hosts of one run: more subdomains are made up as they are asked for.
 const MAX_HOSTS: usize = 1_000;
 /// Bytes of URLs that turned out to be nearer than they were; links of more are not followed
 /// again.
-const NEARER_BYTES: usize = 4 << 20;
+pub(super) const NEARER_BYTES: usize = 4 << 20;
 
 impl Crawler {
-    /// Takes up what earlier workers have left.
-    pub(super) async fn resume(&mut self) -> anyhow::Result<()> {
-        let shared = Arc::clone(&self.shared);
-        let Lease { project, run, .. } = shared.lease;
-        shared.crawls.store.close_parts(project, run).await?;
-        let (mut failed, mut after) = (0, -1);
-        loop {
-            let rows = shared
-                .crawls
-                .store
-                .frontier_known(project, run, after, CHUNK)
-                .await?;
-            let Some(last) = rows.last() else { break };
-            after = last.seq;
-            for row in rows {
-                self.seen.insert(row.key_hash, depth(row.depth));
-                shared.hooks.know(row.key_hash);
-                if !shared.spec.list
-                    && let Some(url) = Resolved::parse(&row.url)
-                {
-                    self.traps.admit(&url);
-                }
-                self.next_seq = row.seq + 1;
-                self.pending += u64::from(row.queued);
-                failed += u64::from(row.failed);
-                if row.queued {
-                    self.window.resume_at(row.seq);
-                }
-                if row.done {
-                    let mut claims = shared.claims.lock();
-                    claims.insert(row.key_hash);
-                    claims.extend(row.redirect_to);
-                }
-            }
-        }
-        if self.next_seq > 0 && self.pending == 0 && self.rows == 0 && !shared.spec.list {
-            self.failure = Some("the seed could not be fetched".to_owned());
-        }
-        if self.next_seq > 0 {
-            let stored = shared.crawls.store.count_run_notes(run).await?;
-            self.noted = Noted::resumed(stored);
-        }
-        {
-            let mut progress = self.handle.progress.lock();
-            progress.queued = self.pending;
-            progress.failed = failed;
-            progress.fetched = self.rows.saturating_sub(progress.dropped);
-        }
-        if shared.crawls.store.is_shared() {
-            self.resume_parts().await?;
-        }
-        Ok(())
-    }
-
     /// Puts the seed in the queue, or has its sitemaps read.
     pub(super) async fn begin(&mut self, seed: &Resolved) {
         match self.shared.spec.seed_kind {
@@ -483,6 +426,6 @@ impl Crawler {
 }
 
 /// Depth as it is remembered; the deepest that is asked for is 50.
-fn depth(depth: u32) -> u8 {
+pub(super) fn depth(depth: u32) -> u8 {
     u8::try_from(depth).unwrap_or(u8::MAX)
 }

@@ -8,6 +8,7 @@ mod lending;
 mod outcome;
 mod pace;
 mod report;
+mod resume;
 mod state;
 
 use std::panic::AssertUnwindSafe;

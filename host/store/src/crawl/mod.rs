@@ -9,9 +9,9 @@ mod list;
 pub(crate) mod notes;
 
 pub use crate::pages::{
-    CrawledPage, DifferentPage, LinkRows, LinkSlice, NewRecord, Orphan, PackedLinks, PageItem,
-    PageRange, PageRecord, PageSummary, PreviousPage, RunDiff, RunRecord, StoredLink, each_link,
-    pack_links, pack_targets, slice_links, unpack_links, unpack_targets,
+    CrawledPage, DifferentPage, LinkRows, LinkSlice, LinkedPage, NewRecord, Orphan, PackedLinks,
+    PageItem, PageRange, PageRecord, PageSummary, PreviousPage, RunDiff, RunRecord, StoredLink,
+    each_link, pack_links, pack_targets, slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
     BatchParts, Created, DeletionStep, Ending, Lease, LeasedPart, LeasedRun, NewReport, NewRun,

@@ -53,6 +53,45 @@ pub(crate) struct PackedTargets {
     pub(crate) targets: Vec<u8>,
 }
 
+/// A crawled page with links, and where they lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkedPage {
+    /// Its id.
+    pub page: PageId,
+    /// As it was asked for.
+    pub url: String,
+    /// Hash of its normalised URL.
+    pub key_hash: u64,
+    /// Links from the seed when it was fetched.
+    pub depth: u32,
+    /// Hashes of the targets of its links; [`unpack_targets`](super::unpack_targets) decodes them.
+    pub targets: Vec<u8>,
+}
+
+#[derive(sqlx_macros::FromRow)]
+struct LinkedRow {
+    page_id: i64,
+    url: String,
+    key_hash: Option<i64>,
+    depth: Option<i64>,
+    targets: Vec<u8>,
+}
+
+impl From<LinkedRow> for LinkedPage {
+    fn from(row: LinkedRow) -> Self {
+        Self {
+            page: PageId(row.page_id),
+            url: row.url,
+            key_hash: row.key_hash.unwrap_or_default().cast_unsigned(),
+            depth: row
+                .depth
+                .and_then(|depth| u32::try_from(depth).ok())
+                .unwrap_or_default(),
+            targets: row.targets,
+        }
+    }
+}
+
 /// Reads a row of a page's id and one packed column.
 macro_rules! from_packed_row {
     ($row:ident, $column:ident) => {
@@ -209,16 +248,45 @@ impl Store {
         })
     }
 
-    /// Targets of a run's pages, by ascending page id, after page `after`: as many pages as fit
-    /// into [`TARGETS_BYTES`], at least one. Empty behind the last page.
-    pub(crate) async fn run_targets(
+    /// A run's pages with links, by ascending page id, after page `after`: as many as fit into one
+    /// megabyte, at least one. Empty behind the last page.
+    #[crate::boxed]
+    pub async fn linked_pages(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        after: PageId,
+    ) -> Result<Vec<LinkedPage>, StoreError> {
+        let Some((first, last)) = self.targets_within(project, run, after.get()).await? else {
+            return Ok(Vec::new());
+        };
+        let rows: Vec<LinkedRow> = read_replica!(self, pool => {
+            sqlx::query_as(
+                "SELECT l.page_id, p.url, p.key_hash, p.depth, l.targets
+                 FROM page_links l JOIN pages p ON p.id = l.page_id AND p.project_id = $4
+                 WHERE l.run_id = $1 AND l.page_id BETWEEN $2 AND $3 AND l.project_id = $4
+                 ORDER BY l.page_id",
+            )
+            .bind(run.get())
+            .bind(first)
+            .bind(last)
+            .bind(project.get())
+            .fetch_all(pool)
+            .await?
+        });
+        Ok(rows.into_iter().map(LinkedPage::from).collect())
+    }
+
+    /// The first and the last id of the pages after `after` whose targets one statement reads;
+    /// `None` behind the last page.
+    async fn targets_within(
         &self,
         project: ProjectId,
         run: RunId,
         after: i64,
-    ) -> Result<Vec<PackedTargets>, StoreError> {
+    ) -> Result<Option<(i64, i64)>, StoreError> {
         let first = after.saturating_add(1);
-        let Some((last, _)) = self
+        let within = self
             .last_within(
                 TARGET_SIZES,
                 project,
@@ -227,8 +295,19 @@ impl Store {
                 TARGETS_PAGES,
                 TARGETS_BYTES,
             )
-            .await?
-        else {
+            .await?;
+        Ok(within.map(|(last, _)| (first, last)))
+    }
+
+    /// Targets of a run's pages, by ascending page id, after page `after`: as many pages as fit
+    /// into [`TARGETS_BYTES`], at least one. Empty behind the last page.
+    pub(crate) async fn run_targets(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        after: i64,
+    ) -> Result<Vec<PackedTargets>, StoreError> {
+        let Some((first, last)) = self.targets_within(project, run, after).await? else {
             return Ok(Vec::new());
         };
         read_replica!(self, pool => {

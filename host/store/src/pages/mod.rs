@@ -13,7 +13,7 @@ pub(crate) mod rows;
 
 pub use diff::{DifferentPage, RunDiff};
 pub use graph::Orphan;
-pub use links::{LinkRows, PackedLinks};
+pub use links::{LinkRows, LinkedPage, PackedLinks};
 pub use list::{PageItem, PageRange, PageRecord, PageSummary};
 pub use new_page::{NewPage, NewRecord};
 pub use packed::{

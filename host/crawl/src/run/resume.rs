@@ -1,0 +1,122 @@
+//! What earlier workers of a run have left.
+
+use std::sync::Arc;
+
+use orbweaver_core::ids::PageId;
+use orbweaver_store::crawl::{Lease, unpack_targets};
+use orbweaver_urls::Resolved;
+
+use super::discover::{NEARER_BYTES, depth};
+use super::state::Crawler;
+use crate::frontier::Seen;
+use crate::hooks::report::Noted;
+
+/// Rows read at once when a run is taken up.
+const CHUNK: u32 = 512;
+
+impl Crawler {
+    /// Takes up what earlier workers have left.
+    pub(super) async fn resume(&mut self) -> anyhow::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let Lease { project, run, .. } = shared.lease;
+        shared.crawls.store.close_parts(project, run).await?;
+        let (mut failed, mut after) = (0, -1);
+        loop {
+            let rows = shared
+                .crawls
+                .store
+                .frontier_known(project, run, after, CHUNK)
+                .await?;
+            let Some(last) = rows.last() else { break };
+            after = last.seq;
+            for row in rows {
+                self.seen.insert(row.key_hash, depth(row.depth));
+                shared.hooks.know(row.key_hash);
+                if !shared.spec.list
+                    && let Some(url) = Resolved::parse(&row.url)
+                {
+                    self.traps.admit(&url);
+                }
+                self.next_seq = row.seq + 1;
+                self.pending += u64::from(row.queued);
+                failed += u64::from(row.failed);
+                if row.queued {
+                    self.window.resume_at(row.seq);
+                }
+                if row.done {
+                    let mut claims = shared.claims.lock();
+                    claims.insert(row.key_hash);
+                    claims.extend(row.redirect_to);
+                }
+            }
+        }
+        if self.next_seq > 0 && self.follows_links() {
+            self.take_up_distances().await?;
+        }
+        if self.next_seq > 0 && self.pending == 0 && self.rows == 0 && !shared.spec.list {
+            self.failure = Some("the seed could not be fetched".to_owned());
+        }
+        if self.next_seq > 0 {
+            let stored = shared.crawls.store.count_run_notes(run).await?;
+            self.noted = Noted::resumed(stored);
+        }
+        {
+            let mut progress = self.handle.progress.lock();
+            progress.queued = self.pending;
+            progress.failed = failed;
+            progress.fetched = self.rows.saturating_sub(progress.dropped);
+        }
+        if shared.crawls.store.is_shared() {
+            self.resume_parts().await?;
+        }
+        Ok(())
+    }
+
+    /// Learns which URLs were found nearer to the seed after they had been discovered: the frontier
+    /// does not say, but the links of the stored pages do. Pages whose links are within reach only
+    /// now are noted.
+    async fn take_up_distances(&mut self) -> anyhow::Result<()> {
+        loop {
+            // The pages of this round, with the distances by which their links were measured.
+            let mut measured = Seen::default();
+            let (mut is_stable, mut after) = (true, PageId(0));
+            self.nearer.clear();
+            self.nearer_bytes = 0;
+            loop {
+                let Lease { project, run, .. } = self.shared.lease;
+                let store = &self.shared.crawls.store;
+                let pages = store.linked_pages(project, run, after).await?;
+                let Some(last) = pages.last() else { break };
+                after = last.page;
+                for page in pages {
+                    let fetched_at = depth(page.depth);
+                    let nearest = self.seen.get(&page.key_hash);
+                    let distance = nearest.map_or(fetched_at, |nearest| fetched_at.min(*nearest));
+                    measured.insert(page.key_hash, distance);
+                    let next = distance.saturating_add(1);
+                    let mut leads_on = false;
+                    for target in unpack_targets(&page.targets) {
+                        match self.seen.get_mut(&target) {
+                            Some(known) if *known > next => {
+                                *known = next;
+                                is_stable &= measured.get(&target).is_none_or(|at| *at <= next);
+                            }
+                            Some(_) => {}
+                            None => leads_on = true,
+                        }
+                    }
+                    let is_nearer =
+                        distance < fetched_at && u32::from(next) <= self.shared.spec.depth;
+                    if is_nearer && leads_on && self.nearer_bytes + page.url.len() <= NEARER_BYTES {
+                        self.nearer_bytes += page.url.len();
+                        self.nearer.push(page.url);
+                    }
+                }
+            }
+            // Each round is right one link farther from the seed at least.
+            if is_stable {
+                return Ok(());
+            }
+        }
+    }
+}
