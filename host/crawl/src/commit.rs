@@ -51,8 +51,6 @@ pub(super) struct CommitItem {
     pub reports: Vec<NewReport>,
     /// URLs whose reports were read.
     pub read: Vec<i64>,
-    /// Pages that a part stored, by these reports.
-    pub pages_of_parts: u64,
     /// What the page costs.
     pub usage: Option<NewUsage>,
     /// The item's share of the queue, released when it is written.
@@ -180,7 +178,6 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
         work.batch.notes.extend(item.notes);
         work.batch.parts.reports.extend(item.reports);
         work.batch.parts.read.extend(item.read);
-        work.batch.parts.pages += item.pages_of_parts;
         work.rooms.extend(item.room);
         work.rooms.extend(item.url_room);
         if let Some(usage) = item.usage {

@@ -74,7 +74,6 @@ impl Crawler {
                 if stored.stored {
                     // The page counts; what it leads to is not known.
                     self.pending = self.pending.saturating_sub(1);
-                    item.pages_of_parts = 1;
                     item.changes = vec![FrontierChange::Done {
                         seq,
                         redirect_to: None,
@@ -92,7 +91,6 @@ impl Crawler {
         self.shared.claims.lock().extend(report.chain);
         match report.end {
             ReportedEnd::Page(mut page) if stored.stored || page.dropped => {
-                item.pages_of_parts = u64::from(stored.stored);
                 let (links, found, hooked) = page.take_links();
                 self.skip(SkipReason::Scope, page.out_of_scope);
                 self.skip(SkipReason::Excluded, page.excluded);

@@ -352,7 +352,6 @@ impl Crawler {
             notes: Vec::new(),
             reports: Vec::new(),
             read: Vec::new(),
-            pages_of_parts: 0,
             usage: None,
             room: None,
             url_room: None,

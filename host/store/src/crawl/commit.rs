@@ -1,6 +1,7 @@
 //! The commit of a crawl's work: pages, their links, bodies, records and words, discovered URLs, new states
 //! of URLs, usage events and the run's counters, all in one transaction. A crash neither
-//! loses nor duplicates a page.
+//! loses nor duplicates a page. Whoever loses the connection before the database has told of a commit
+//! does it again, so a batch that is written already changes nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -117,7 +118,7 @@ impl Store {
                 sql::frontier::insert(tx, project, run, &batch.discovered).await?;
                 sql::frontier::change(tx, project, run, &batch.changes).await?;
                 sql::frontier::lend(tx, project, run, &batch.changes).await?;
-                sql::run_errors::insert(tx, batch.lease, &batch.errors).await?;
+                let errors = sql::run_errors::insert(tx, batch.lease, &batch.errors).await?;
                 sql::run_notes::insert(tx, batch.lease, &batch.notes).await?;
                 match batch.parts.part {
                     Some(part) => {
@@ -125,9 +126,10 @@ impl Store {
                         sql::run_parts::report(tx, part, &batch.parts.reports, is_stored).await?;
                     }
                     None => {
-                        sql::run_parts::forget_reports(tx, project, run, &batch.parts.read).await?;
-                        let pages = count(batch, &ids) + batch.parts.pages;
-                        sql::runs::count_pages(tx, run, pages).await?;
+                        let read = &batch.parts.read;
+                        let of_parts = sql::run_parts::forget_reports(tx, project, run, read).await?;
+                        let pages = count(batch, &ids) + of_parts;
+                        sql::runs::count_stored(tx, run, pages, errors).await?;
                     }
                 }
                 if let Some(first) = batch.pages.iter().map(|page| page.page.fetched_at).min() {

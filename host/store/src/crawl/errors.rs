@@ -57,12 +57,13 @@ impl From<FailedRow> for FailedUrl {
 }
 
 per_database! {
-    /// Stores URLs that a run gave up, each once.
+    /// Stores URLs that a run gave up, each once; returns how many are new.
     pub(crate) async fn insert(
         conn: &mut Conn,
         lease: Lease,
         failed: &[FailedUrl],
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
+        let mut stored = 0;
         for piece in pieces(failed) {
             let mut insert = sqlx::QueryBuilder::new(
                 "INSERT INTO run_errors
@@ -80,9 +81,9 @@ per_database! {
                     .push_bind(to_ms(failed.failed_at));
             });
             insert.push(" ON CONFLICT (project_id, run_id, seq) DO NOTHING");
-            insert.build().execute(&mut *conn).await?;
+            stored += insert.build().execute(&mut *conn).await?.rows_affected();
         }
-        Ok(())
+        Ok(stored)
     }
 
     /// Removes up to `limit` failed URLs of a run; returns how many.

@@ -226,7 +226,7 @@ fn split(changes: &[FrontierChange]) -> (Vec<i64>, Vec<NewState>) {
 }
 
 per_database! {
-    /// Adds URLs discovered on pages of a run.
+    /// Adds URLs discovered on pages of a run, each once.
     pub(crate) async fn insert(
         conn: &mut Conn,
         project: ProjectId,
@@ -247,6 +247,7 @@ per_database! {
                     .push_bind(i64::from(new.priority))
                     .push("0");
             });
+            insert.push(" ON CONFLICT (project_id, run_id, seq) DO NOTHING");
             insert.build().execute(&mut *conn).await?;
         }
         Ok(())

@@ -153,16 +153,15 @@ per_database! {
             let progress = &batch.progress;
             let mut update = sqlx::query(
                 "UPDATE runs SET engine_state = COALESCE($3, engine_state),
-                     error_count = error_count + $4, queued = $5, fetched = $6, failed = $7,
-                     skipped_robots = $8, skipped_scope = $9, skipped_excluded = $10,
-                     skipped_depth = $11, skipped_budget = $12, skipped_duplicate = $13,
-                     skipped_hook = $14, plugin_errors = $15, dropped = $16
+                     queued = $4, fetched = $5, failed = $6,
+                     skipped_robots = $7, skipped_scope = $8, skipped_excluded = $9,
+                     skipped_depth = $10, skipped_budget = $11, skipped_duplicate = $12,
+                     skipped_hook = $13, plugin_errors = $14, dropped = $15
                  WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
             )
             .bind(batch.lease.run.get())
             .bind(batch.lease.epoch)
             .bind(batch.engine_state.as_deref())
-            .bind(signed(batch.errors.len() as u64))
             .bind(signed(progress.queued))
             .bind(signed(progress.fetched))
             .bind(signed(progress.failed));
@@ -198,18 +197,23 @@ per_database! {
         Ok(())
     }
 
-    /// Adds to the number of pages that a run has stored.
-    pub(crate) async fn count_pages(
+    /// Adds to the numbers of pages and of failed URLs that a run has stored.
+    pub(crate) async fn count_stored(
         conn: &mut Conn,
         run: RunId,
         pages: u64,
+        errors: u64,
     ) -> Result<(), StoreError> {
-        if pages > 0 {
-            sqlx::query("UPDATE runs SET page_count = page_count + $2 WHERE id = $1")
-                .bind(run.get())
-                .bind(signed(pages))
-                .execute(&mut *conn)
-                .await?;
+        if pages > 0 || errors > 0 {
+            sqlx::query(
+                "UPDATE runs SET page_count = page_count + $2, error_count = error_count + $3
+                 WHERE id = $1",
+            )
+            .bind(run.get())
+            .bind(signed(pages))
+            .bind(signed(errors))
+            .execute(&mut *conn)
+            .await?;
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ crate::support::on_both_databases! {
     a_released_run_is_taken_at_once
     projects_take_turns_at_workers
     a_commit_writes_pages_links_frontier_and_usage_together
+    a_commit_that_is_done_again_changes_nothing
     the_body_of_a_page_that_is_already_stored_is_not_kept
     a_shared_body_is_kept_until_its_last_page_is_deleted
     parallel_requests_create_no_more_runs_than_the_cap
@@ -402,6 +403,56 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
     assert!(store.release_lease(one.lease).await.unwrap());
     let again = lease(&store, "two", now()).await.unwrap();
     assert_eq!(again.engine_state, r#"{"host":"x"}"#);
+}
+
+/// The connection may be lost after the database has committed, before it says so.
+async fn a_commit_that_is_done_again_changes_nothing(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_run(project, "https://a.example/")).await;
+    let run = lease(&store, "one", now()).await.unwrap();
+    let work = [RunBatch {
+        progress: Progress {
+            queued: 1,
+            fetched: 2,
+            failed: 1,
+            ..Progress::default()
+        },
+        pages: (0..2).map(|seq| page(&run, seq, b"body")).collect(),
+        discovered: (0..4).map(found).collect(),
+        changes: vec![
+            FrontierChange::Done {
+                seq: 0,
+                redirect_to: None,
+            },
+            FrontierChange::Done {
+                seq: 1,
+                redirect_to: None,
+            },
+            FrontierChange::Failed { seq: 2 },
+        ],
+        errors: vec![failed(2)],
+        usage: vec![usage(&run, 2)],
+        ..batch(&run)
+    }];
+    let mut all = Vec::new();
+    for _ in 0..2 {
+        let written = store.commit_crawl(&work).await.unwrap();
+        assert_eq!(written, [Committed::Written]);
+        let id = run.lease.run;
+        let known = store.frontier_known(project, id, -1, 10).await.unwrap();
+        all.push((
+            store.run(project, id).await.unwrap().unwrap(),
+            known,
+            stored_bytes(&store, project).await,
+            store.usage_total(project).await.unwrap(),
+        ));
+    }
+    let (found, known, _, _) = &all[0];
+    assert_eq!(
+        (found.page_count, found.error_count, known.len()),
+        (2, 1, 4)
+    );
+    assert_eq!(all[1], all[0]);
 }
 
 /// Bytes of all stored bodies of the project.

@@ -154,7 +154,6 @@ async fn reports_are_read_once_and_count_their_pages() {
             .to_vec(),
         parts: BatchParts {
             read: vec![0, 1, 2],
-            pages: 2,
             ..BatchParts::default()
         },
         ..batch(&run)
@@ -167,6 +166,36 @@ async fn reports_are_read_once_and_count_their_pages() {
         []
     );
     assert_eq!(waiting(&store, part, 0).await, [3, 4]);
+}
+
+/// As after a connection that was lost before the database told of its commit.
+#[tokio::test]
+async fn reports_that_are_written_or_read_again_change_nothing() {
+    let (store, run) = begun().await;
+    let part = take(&store, "b", 0).await.unwrap();
+    let (project, id) = (run.lease.project, run.lease.run);
+    let work = [reported(&run, part, &[0, 1])];
+    let read = [RunBatch {
+        changes: [0, 1]
+            .map(|seq| FrontierChange::Done {
+                seq,
+                redirect_to: None,
+            })
+            .to_vec(),
+        parts: BatchParts {
+            read: vec![0, 1],
+            ..BatchParts::default()
+        },
+        ..batch(&run)
+    }];
+    for batches in [&work, &read, &read, &work] {
+        let written = store.commit_crawl(batches).await.unwrap();
+        assert_eq!(written, [Committed::Written]);
+    }
+    let found = store.run(project, id).await.unwrap().unwrap();
+    assert_eq!(found.page_count, 2);
+    let reports = store.run_reports(project, id, None, 0, 10).await.unwrap();
+    assert_eq!(reports, [], "they were read");
 }
 
 #[tokio::test]

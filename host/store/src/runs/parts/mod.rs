@@ -83,8 +83,6 @@ pub struct BatchParts {
     pub reports: Vec<NewReport>,
     /// URLs whose reports the run's worker has read: these are deleted.
     pub read: Vec<i64>,
-    /// Pages that parts stored, by the reports read.
-    pub pages: u64,
     /// Whether other nodes store pages of the run, too. Pages get their ids in the order of the
     /// commits then.
     pub has_parts: bool,
@@ -121,7 +119,7 @@ per_database! {
     }
 
     /// Stores reports of a part; `is_stored` tells which of them have a page. The run's worker is
-    /// told.
+    /// told. What became of a URL that does not wait any more was read before.
     pub(crate) async fn report(
         conn: &mut Conn,
         lease: PartLease,
@@ -130,17 +128,29 @@ per_database! {
     ) -> Result<(), StoreError> {
         for piece in pieces(reports) {
             let mut insert = sqlx::QueryBuilder::new(
-                "INSERT INTO run_reports (run_id, project_id, part, seq, stored, report) ",
+                "INSERT INTO run_reports (project_id, run_id, part, seq, stored, report) SELECT ",
             );
+            insert
+                .push_bind(lease.project.get())
+                .push(", ")
+                .push_bind(lease.run.get())
+                .push(", ")
+                .push_bind(lease.part)
+                .push(", v.column1, v.column2, v.column3 FROM (");
             insert.push_values(piece, |mut row, new| {
-                row.push_bind(lease.run.get())
-                    .push_bind(lease.project.get())
-                    .push_bind(lease.part)
-                    .push_bind(new.seq)
+                row.push_bind(new.seq)
                     .push_bind(i64::from(is_stored(new.seq)))
                     .push_bind(new.report.as_str());
             });
-            insert.push(" ON CONFLICT (project_id, run_id, seq) DO NOTHING");
+            insert
+                .push(") AS v WHERE EXISTS (SELECT 1 FROM frontier f WHERE f.project_id = ")
+                .push_bind(lease.project.get())
+                .push(" AND f.run_id = ")
+                .push_bind(lease.run.get())
+                .push(
+                    " AND f.seq = v.column1 AND f.state = 0)
+                      ON CONFLICT (project_id, run_id, seq) DO NOTHING",
+                );
             insert.build().execute(&mut *conn).await?;
         }
         if !reports.is_empty() {
@@ -149,13 +159,14 @@ per_database! {
         Ok(())
     }
 
-    /// Deletes reports that the run's worker has read.
+    /// Deletes reports that the run's worker has read; returns how many of them have a page.
     pub(crate) async fn forget_reports(
         conn: &mut Conn,
         project: ProjectId,
         run: RunId,
         seqs: &[i64],
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
+        let mut pages = 0;
         for piece in pieces(seqs) {
             let mut delete =
                 sqlx::QueryBuilder::new("DELETE FROM run_reports WHERE project_id = ");
@@ -168,10 +179,11 @@ per_database! {
             for seq in piece {
                 list.push_bind(*seq);
             }
-            delete.push(")");
-            delete.build().execute(&mut *conn).await?;
+            delete.push(") RETURNING stored");
+            let stored: Vec<i64> = delete.build_query_scalar().fetch_all(&mut *conn).await?;
+            pages += stored.iter().filter(|stored| **stored == 1).count() as u64;
         }
-        Ok(())
+        Ok(pages)
     }
 
     /// Ends all leases of a run's parts and removes the parts. What was lent waits again. The
@@ -207,7 +219,7 @@ per_database! {
         .bind(project.get())
         .fetch_one(&mut *conn)
         .await?;
-        sql::runs::count_pages(conn, run, pages.unsigned_abs()).await?;
+        sql::runs::count_stored(conn, run, pages.unsigned_abs(), 0).await?;
         delete_reports(conn, project, run).await?;
         Ok(())
     }
