@@ -36,15 +36,19 @@ impl Store {
         let replicas = Replicas::new(options)?;
         let blobs = options.blobs.clone();
         let stages = blobs.as_ref().is_some_and(Blobs::takes_new);
-        let writer = Arc::new(Writer::start(db.clone(), options.writer_queue, stages));
-        Ok(Self {
+        let recent = RecentLogs::default();
+        let queue = options.writer_queue;
+        let writer = Arc::new(Writer::start(db.clone(), recent.clone(), queue, stages));
+        let store = Self {
             db,
             writer,
-            recent: RecentLogs::default(),
+            recent,
             pulses: Arc::new(Pulses::new(db::direct(options)?)),
             replicas: Arc::new(replicas),
             blobs,
-        })
+        };
+        store.know_logs().await?;
+        Ok(store)
     }
 
     /// `sqlite` or `postgres`.

@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::db::{Db, transact};
 use crate::error::StoreError;
-use crate::logs::recent::LogEntry;
+use crate::logs::recent::{LogEntry, RecentLogs};
 use crate::pages::new_page::NewPage;
 use crate::quota::{Amount, NewUsage};
 use crate::time::to_ms;
@@ -86,10 +86,12 @@ pub struct Writer {
 
 impl Writer {
     /// `stages`: whether new bodies are to go on to the blob store.
-    pub(crate) fn start(db: Db, queue: usize, stages: bool) -> Self {
+    /// `recent` learns which entries of the request log were written.
+    pub(crate) fn start(db: Db, recent: RecentLogs, queue: usize, stages: bool) -> Self {
         let (jobs, queue) = mpsc::channel(queue.max(1));
         let releases = Arc::<AtomicUsize>::default();
-        let task = tokio::spawn(run(Target { db, stages }, queue, Arc::clone(&releases)));
+        let target = Target { db, recent, stages };
+        let task = tokio::spawn(run(target, queue, Arc::clone(&releases)));
         Self {
             jobs,
             room: Arc::new(Semaphore::new(QUEUE_UNITS as usize)),
@@ -187,6 +189,7 @@ impl Writer {
 /// What the writer writes to.
 struct Target {
     db: Db,
+    recent: RecentLogs,
     /// Whether new bodies are to go on to the blob store. They do so in the background: a slow
     /// store delays neither a scan nor the request log.
     stages: bool,
@@ -377,7 +380,7 @@ async fn write(
     } = *notes;
     // Log entries and last uses of keys do not change usage.
     let quiet = scans.is_empty();
-    transact!(quiet quiet, target.db, tx => {
+    let written: Result<_, StoreError> = transact!(quiet quiet, target.db, tx => {
         let mut ids = Vec::with_capacity(scans.len());
         for scan in scans {
             let Some(page) = &scan.page else {
@@ -396,10 +399,15 @@ async fn write(
         let usage: Vec<&NewUsage> = scans.iter().filter_map(|scan| scan.usage.as_ref()).collect();
         sql::usage::bill(tx, &usage).await?;
         sql::reservations::shrink(tx, released).await?;
-        sql::logs::insert(tx, logs).await?;
+        let last = sql::logs::insert(tx, logs).await?;
         sql::keys::touch(tx, touched).await?;
-        Ok(ids)
-    })
+        Ok((ids, last))
+    });
+    let (ids, last) = written?;
+    if let Some(last) = last {
+        target.recent.written(logs.len(), last);
+    }
+    Ok(ids)
 }
 
 #[cfg(test)]

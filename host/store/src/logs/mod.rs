@@ -14,6 +14,9 @@ use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
+/// The id of the newest entry of all projects, on SQLite.
+const NEWEST: &str = "SELECT CAST(COALESCE(MAX(id), 0) AS BIGINT) FROM request_log";
+
 #[derive(sqlx_macros::FromRow)]
 struct LogRow {
     ts: i64,
@@ -27,13 +30,14 @@ struct LogRow {
 }
 
 per_database! {
-    /// Stores entries.
+    /// Stores entries. The id of the last one on SQLite, where nobody can have come in between; `None`
+    /// without any.
     pub(crate) async fn insert(
         conn: &mut Conn,
         entries: &[(ProjectId, Arc<LogEntry>)],
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<i64>, StoreError> {
         if entries.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let mut insert = sqlx::QueryBuilder::new(
             "INSERT INTO request_log (project_id, ts, method, path, status, duration_ms,
@@ -52,7 +56,10 @@ per_database! {
         });
         // Hardly ever as many entries twice: the statement is not worth being kept.
         insert.build().persistent(false).execute(&mut *conn).await?;
-        Ok(())
+        if IS_SHARED {
+            return Ok(None);
+        }
+        Ok(Some(sqlx::query_scalar(NEWEST).fetch_one(&mut *conn).await?))
     }
 
     /// Deletes the oldest entries, at most `limit`, if they are older than `before`; returns how
@@ -84,11 +91,24 @@ impl Store {
             ts: from_ms(to_ms(entry.ts)),
             ..entry
         });
-        // Other nodes log into a shared database; a SQLite file has only this process's entries.
+        // On PostgreSQL, other nodes usually log, too.
         if let Db::Lite(_) = &self.db {
             self.recent.push(project, Arc::clone(&entry));
         }
         self.writer.log(project, entry);
+    }
+
+    /// Learns which entries of a SQLite file are there already.
+    pub(crate) async fn know_logs(&self) -> Result<(), StoreError> {
+        if let Db::Lite(_) = &self.db {
+            self.recent.begin_at(self.newest_log().await?);
+        }
+        Ok(())
+    }
+
+    /// The id of the newest entry of all projects; 0 without any.
+    async fn newest_log(&self) -> Result<i64, StoreError> {
+        read!(self.db, pool => Ok(sqlx::query_scalar(NEWEST).fetch_one(pool).await?))
     }
 
     /// The newest entries first, including everything logged before this call.
@@ -98,7 +118,10 @@ impl Store {
         project: ProjectId,
         filter: LogFilter,
     ) -> Result<Vec<Arc<LogEntry>>, StoreError> {
-        if let Some(found) = self.recent.find(project, &filter) {
+        let last = self.recent.last();
+        if let Some(found) = self.recent.find(project, &filter)
+            && self.newest_log().await? == last
+        {
             return Ok(found);
         }
         self.writer.barrier().await?;

@@ -1,6 +1,7 @@
 //! Entries of the request log, and the newest of them in memory.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -70,10 +71,15 @@ impl LogFilter {
     }
 }
 
-/// The newest entries of each project logged by this process. If no other process logs, the
-/// newest entries are listed without the database.
+/// The newest entries of each project logged by this process. As long as no other process logs into
+/// the file, they are the newest of all, and are listed from memory.
 #[derive(Clone, Debug)]
-pub(crate) struct RecentLogs(Cache<ProjectId, Arc<Mutex<Ring>>>);
+pub(crate) struct RecentLogs {
+    rings: Cache<ProjectId, Arc<Mutex<Ring>>>,
+    /// The id of the last entry that this process has written. Ids rise by one from entry to entry, so
+    /// another id in its place is another process's.
+    last: Arc<AtomicI64>,
+}
 
 /// Entries, the newest first.
 #[derive(Debug, Default)]
@@ -97,17 +103,41 @@ impl Ring {
 
 impl Default for RecentLogs {
     fn default() -> Self {
-        Self(Cache::new(RECENT_PROJECTS))
+        Self {
+            rings: Cache::new(RECENT_PROJECTS),
+            last: Arc::default(),
+        }
     }
 }
 
 impl RecentLogs {
+    /// Tells of the last entry that is there before this process writes any.
+    pub(super) fn begin_at(&self, last: i64) {
+        self.last.store(last, Ordering::Release);
+    }
+
+    /// Tells of entries that were written: how many, and the id of the last one. If another process has
+    /// written before them, what is in memory has a gap, and is forgotten.
+    pub(crate) fn written(&self, count: usize, last: i64) {
+        if last.saturating_sub_unsigned(count as u64) != self.last() {
+            self.rings.invalidate_all();
+        }
+        // Afterwards: who reads it first, and then what is in memory, finds no gap.
+        self.last.store(last, Ordering::Release);
+    }
+
+    /// The id of the last entry that this process has written. If it is the newest in the file, no
+    /// other process has written one since.
+    pub(super) fn last(&self) -> i64 {
+        self.last.load(Ordering::Acquire)
+    }
+
     /// Adds the newest entry of a project.
     pub(super) fn push(&self, project: ProjectId, entry: Arc<LogEntry>) {
         let ring = self
-            .0
+            .rings
             .get(&project)
-            .unwrap_or_else(|| self.0.get_with(project, Arc::default));
+            .unwrap_or_else(|| self.rings.get_with(project, Arc::default));
         let mut ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.push(entry);
     }
@@ -121,7 +151,7 @@ impl RecentLogs {
         let limit = usize::try_from(filter.limit).ok()?;
         let offset = usize::try_from(filter.offset).ok()?;
         let statuses = filter.statuses();
-        let ring = self.0.get(&project)?;
+        let ring = self.rings.get(&project)?;
         let ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
         let found: Vec<Arc<LogEntry>> = ring
             .entries

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 crate::support::on_both_databases! {
     an_entry_that_nobody_asks_for_is_written
     a_bill_is_written_at_once_among_entries
+    entries_of_another_process_are_listed_in_their_place
 }
 
 /// Many times as long as an entry waits.
@@ -48,14 +49,18 @@ fn entry(number: u32) -> LogEntry {
 
 /// The entries that another process sees in the database.
 async fn seen(other: &Store, project: ProjectId) -> Vec<String> {
+    newest(other, project, 500).await
+}
+
+async fn newest(store: &Store, project: ProjectId, limit: u32) -> Vec<String> {
     let filter = LogFilter {
-        limit: 500,
+        limit,
         offset: 0,
         status_min: None,
         status_max: None,
         key_prefix: None,
     };
-    let entries = other.logs(project, filter).await.unwrap();
+    let entries = store.logs(project, filter).await.unwrap();
     entries
         .iter()
         .map(|entry| entry.request_id.clone())
@@ -116,4 +121,25 @@ async fn a_bill_is_written_at_once_among_entries(options: Options) {
     assert_eq!(calls, [("bulk", 3, 6), ("scan", 3, 6)]);
     store.close().await;
     assert_eq!(seen(&other, project).await.len(), 500);
+}
+
+async fn entries_of_another_process_are_listed_in_their_place(options: Options) {
+    let store = Store::open(&options).await.unwrap();
+    let project = project(&store).await;
+    let other = Store::open(&options).await.unwrap();
+    for number in 0..2 {
+        store.log_request(project, entry(number));
+    }
+    assert_eq!(seen(&store, project).await, ["id-1", "id-0"]);
+    other.log_request(project, entry(2));
+    assert_eq!(seen(&other, project).await.len(), 3);
+    assert_eq!(newest(&store, project, 2).await, ["id-2", "id-1"]);
+    // Also once the newest are its own again.
+    for number in 3..5 {
+        store.log_request(project, entry(number));
+        assert_eq!(newest(&store, project, 1).await, [format!("id-{number}")]);
+    }
+    seen(&store, project).await;
+    assert_eq!(newest(&store, project, 3).await, ["id-4", "id-3", "id-2"]);
+    assert_eq!(newest(&other, project, 2).await, ["id-4", "id-3"]);
 }
