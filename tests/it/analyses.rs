@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use orbweaver_origin::{Origin, Reply};
+use orbweaver_store::Amount;
 use serde_json::{Value, json};
 
 use crate::support::Service;
@@ -198,6 +199,45 @@ async fn reading_sitemaps_is_free_and_checking_listed_urls_is_billed() {
     assert_eq!(audit["data"]["summary"]["client_error"], 1, "{audit}");
     let billed = audit["data"]["pages_billed"].as_u64().unwrap();
     assert_eq!(service.billed().await, (billed, 0));
+}
+
+#[tokio::test]
+async fn sitemaps_are_read_at_a_full_cap_and_listed_urls_are_not() {
+    let (service, origin) = (Service::start().await, site().await);
+    origin.set(
+        "/listed",
+        Reply::text(format!("{}\n{}\n", origin.url("/"), origin.url("/gone"))),
+    );
+    let client = service.other_project("shop").await;
+    let store = &service.app.store;
+    let project = store.project_named("shop").await.unwrap().unwrap().id;
+    let quota = &service.app.accounts.quota;
+    let mut all = quota.reserve(project, Amount::pages(200)).await.unwrap();
+    let usage = all.usage("all", "scan", Amount::pages(200), 0);
+    store.bill(usage).await.unwrap();
+
+    let path = "/v1/actors/sitemap-audit";
+    let index = format!(
+        "<sitemapindex><sitemap><loc>{}</loc></sitemap></sitemapindex>",
+        origin.url("/listed")
+    );
+    origin.set("/index.xml", Reply::new(200, index));
+    for (start, urls) in [("/", 3), ("/index.xml", 2)] {
+        let input = json!({"url": origin.url(start), "dry_run": true});
+        let dry = client.post(path, &input).await.ok();
+        assert_eq!(dry["data"]["total_urls_in_sitemap"], urls, "{dry}");
+    }
+    // At most one page is fetched in vain before it is known to be none of the free files.
+    let asked = |path| origin.count(path);
+    let whole = client.post(path, &json!({"url": origin.url("/")})).await;
+    let said = whole.error(429, "RATE_LIMITED");
+    assert_eq!(said, "daily page cap exceeded");
+    assert!(asked("/") + asked("/docs/a") + asked("/gone") <= 1);
+    let links = json!({"urls": [origin.url("/docs/b")]});
+    let links = client.post("/v1/actors/check-links", &links).await;
+    links.error(429, "RATE_LIMITED");
+    let total = store.usage_total(project).await.unwrap();
+    assert_eq!(total, (200, 0, 0));
 }
 
 #[tokio::test]

@@ -286,19 +286,22 @@ pub async fn run_fetcher(
 }
 
 /// Bills the call and maps the plugin's result. If the host refused a request for want of a
-/// backend or quota and the plugin failed, that refusal is the error.
+/// backend or quota and the plugin failed, that refusal is the error; so is a cap for which nothing was
+/// fetched that is not free.
 async fn settle(
     host: &CallHost,
     done: Result<orbweaver_engine::CallOutput, PluginError>,
 ) -> Result<(Json, u64), CallError> {
+    let capped = host.capped();
     let cost = host
         .ledger()
         .close(done.is_ok())
         .await
         .map_err(|error| CallError::Internal(error.to_string()))?;
-    match done {
-        Ok(output) => Ok((output.json, cost)),
-        Err(error) => Err(explained(host, error)),
+    match (done, capped) {
+        (Ok(_), Some(cap)) => Err(QuotaError::Capped(cap).into()),
+        (Ok(output), None) => Ok((output.json, cost)),
+        (Err(error), _) => Err(explained(host, error)),
     }
 }
 

@@ -107,6 +107,19 @@ impl CallHost {
         refusals.iter().find(explains).cloned()
     }
 
+    /// The cap for which nothing was fetched that is not free. An answer of the plugin would only say
+    /// so for each URL.
+    pub(super) fn capped(&self) -> Option<CapReached> {
+        if !self.ledger.is_free_so_far() {
+            return None;
+        }
+        let refusals = self.refusals.lock();
+        refusals.iter().find_map(|refusal| match refusal {
+            Refusal::Capped(cap) => Some(*cap),
+            _ => None,
+        })
+    }
+
     fn refuse(&self, refusal: Refusal, error: CodedError) -> CodedError {
         self.remember(refusal);
         error
@@ -236,7 +249,8 @@ impl HttpHost for CallHost {
         let ticket = if pool.is_some() {
             self.ledger.cloud_page(false).await
         } else {
-            self.ledger.page(&request.url).await
+            let may_be_free = request.method == "GET";
+            self.ledger.page(&request.url, may_be_free).await
         }
         .map_err(|error| self.quota(error))?;
         let method: Method = request
@@ -281,7 +295,8 @@ impl HttpHost for CallHost {
             },
             Err(_) => Ended::default(),
         };
-        self.ledger.settle(ticket, ended);
+        let settled = self.ledger.settle(ticket, ended);
+        settled.map_err(|cap| self.quota(QuotaError::Capped(cap)))?;
         let response = fetched.map_err(|error| secrets.masked_error(error))?;
         let bytes = response.body.len();
         let page = move || {
@@ -314,7 +329,8 @@ impl RenderingHost for CallHost {
             answered: rendered.is_ok(),
             ..Ended::default()
         };
-        self.ledger.settle(ticket, ended);
+        let settled = self.ledger.settle(ticket, ended);
+        settled.map_err(|cap| self.quota(QuotaError::Capped(cap)))?;
         rendered.map_err(|error| match error {
             ScanError::Refused(why) => self.refuse_target(ErrorCode::BlockedAddress, why),
             ScanError::Fetch {

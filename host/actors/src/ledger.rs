@@ -2,16 +2,18 @@
 //! arrives, and billed once at the end, even if the call fails.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::key_hash::url_key;
 use orbweaver_store::{Amount, NewUsage, Store, StoreError};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
 
 use super::tariff::{Count, Tariff};
 use crate::context::Actors;
-use orbweaver_accounts::quota::{Quota, QuotaError, Reservation};
+use orbweaver_accounts::quota::{CapReached, Quota, QuotaError, Reservation};
 use orbweaver_pipeline::cloud::micros;
 
 /// Most pages reserved at a time by a call that is billed per page.
@@ -27,6 +29,8 @@ pub(super) struct Ledger {
     token: String,
     /// Held while more pages are reserved, so that parallel requests share one reservation.
     asking: tokio::sync::Mutex<()>,
+    /// Whether a request at a reached cap was for none of the free files: no more are made.
+    misled: Arc<tokio::sync::Mutex<bool>>,
     state: Mutex<State>,
 }
 
@@ -47,6 +51,13 @@ struct State {
     closed: bool,
 }
 
+/// A request at a reached cap, for what may be one of the free files. There is one at a time.
+#[derive(Debug)]
+struct Unpaid {
+    cap: CapReached,
+    misled: OwnedMutexGuard<bool>,
+}
+
 /// Permission for one request.
 #[derive(Debug)]
 #[must_use = "settle the ticket when the request has ended"]
@@ -55,6 +66,7 @@ pub(super) struct Ticket {
     amount: Amount,
     key: Option<String>,
     rendering: bool,
+    unpaid: Option<Unpaid>,
 }
 
 /// Result of a request.
@@ -93,12 +105,14 @@ impl Ledger {
             tariff,
             token: token.to_owned(),
             asking: tokio::sync::Mutex::new(()),
+            misled: Arc::default(),
             state: Mutex::new(state),
         })
     }
 
-    /// Takes one page for a plain HTTP request.
-    pub(super) async fn page(&self, url: &str) -> Result<Ticket, QuotaError> {
+    /// Takes one page for a plain HTTP request. At a reached cap, one that `may_be_free` is made all the
+    /// same, because only the response tells whether it is.
+    pub(super) async fn page(&self, url: &str, may_be_free: bool) -> Result<Ticket, QuotaError> {
         let key = key(url);
         let counts = matches!(self.tariff.count, Count::Urls { .. })
             && self.state.lock().seen.insert(key.clone());
@@ -107,16 +121,32 @@ impl Ledger {
             cloud_pages: 0,
         };
         let key = counts.then_some(key);
-        let taken = self.take(amount).await;
-        if taken.is_err()
-            && let Some(key) = &key
-        {
+        let error = match self.take(amount).await {
+            Ok(()) => {
+                return Ok(Ticket {
+                    amount,
+                    key,
+                    rendering: false,
+                    unpaid: None,
+                });
+            }
+            Err(error) => error,
+        };
+        if let Some(key) = &key {
             self.state.lock().seen.remove(key);
         }
-        taken.map(|()| Ticket {
-            amount,
-            key,
+        let QuotaError::Capped(cap) = error else {
+            return Err(error);
+        };
+        let misled = Arc::clone(&self.misled).lock_owned().await;
+        if !may_be_free || *misled {
+            return Err(QuotaError::Capped(cap));
+        }
+        Ok(Ticket {
+            amount: Amount::default(),
+            key: None,
             rendering: false,
+            unpaid: Some(Unpaid { cap, misled }),
         })
     }
 
@@ -137,6 +167,7 @@ impl Ledger {
             amount,
             key: None,
             rendering,
+            unpaid: None,
         })
     }
 
@@ -165,7 +196,14 @@ impl Ledger {
     }
 
     /// Counts a finished request.
-    pub(super) fn settle(&self, ticket: Ticket, ended: Ended) {
+    ///
+    /// # Errors
+    /// With the reached cap: the response is none of the free files, so nobody may read it.
+    pub(super) fn settle(&self, ticket: Ticket, ended: Ended) -> Result<(), CapReached> {
+        if let Some(Unpaid { cap, mut misled }) = ticket.unpaid {
+            *misled = ended.answered && !ended.free;
+            return if *misled { Err(cap) } else { Ok(()) };
+        }
         let mut state = self.state.lock();
         if !ended.answered || ended.free {
             state.taken = state.taken.less(ticket.amount);
@@ -178,6 +216,13 @@ impl Ledger {
         state.answered |= ended.answered;
         state.rendered |= ended.answered && ticket.rendering;
         state.cost_micros = state.cost_micros.saturating_add(micros(ended.cost_usd));
+        Ok(())
+    }
+
+    /// Whether the call is billed by its requests alone, and none of them so far.
+    pub(super) fn is_free_so_far(&self) -> bool {
+        let used = self.state.lock().used;
+        self.tariff.count == (Count::Urls { least: 0 }) && used == Amount::default()
     }
 
     /// Bills the call; returns its cost in millionths of a US dollar.

@@ -105,7 +105,10 @@ impl Attempt<'_> {
             Ended::Void(fate) => return self.give_up(fate, &host).await,
             Ended::Ignored => JobOutcome::Cancelled,
             Ended::Answered(_) if cancelled => JobOutcome::Cancelled,
-            Ended::Answered(Ok(output)) => JobOutcome::Done(output.json.into()),
+            Ended::Answered(Ok(output)) => match host.capped() {
+                Some(cap) => failed(&QuotaError::Capped(cap).into()),
+                None => JobOutcome::Done(output.json.into()),
+            },
             Ended::Answered(Err(error)) => failed(&explained(&host, error)),
         };
         self.end(outcome, Some((&host, sink.taken()))).await;
