@@ -8,6 +8,7 @@ use chrono::TimeDelta;
 use orbweaver_core::ids::RunId;
 use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_store::crawl::{Run, RunState, SkipReason};
+use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::ground::{Answer, Ground};
@@ -17,6 +18,7 @@ use crate::support::Service;
 promises! {
     a_run_continues_after_a_restart
     a_continued_run_knows_what_it_found_nearer
+    a_continued_batch_counts_its_refused_urls
     a_worker_that_lost_its_lease_writes_nothing
     a_deleted_run_stops
 }
@@ -127,6 +129,22 @@ async fn a_continued_run_knows_what_it_found_nearer(service: Service) {
     ];
     assert_eq!(paths(&service, &run).await, all);
     assert_eq!(run.progress.skipped_for(SkipReason::Depth), 3, "{run:?}");
+}
+
+async fn a_continued_batch_counts_its_refused_urls(service: Service) {
+    let gate = Arc::new(Semaphore::new(0));
+    let ground = gated(&gate).await;
+    let urls = [ground.url("/held"), "ftp://example.com/".to_owned()];
+    let body = json!({"urls": urls, "delay_ms": 0});
+    let created = service.client().post("/v1/batch", &body).await;
+    assert_eq!(created.status, 202, "{}", created.text());
+    let run = RunId(created.json()["id"].as_i64().unwrap());
+    ground.asked("/held").await;
+    let service = service.restart().await;
+    gate.add_permits(10);
+    let run = over(&service, run).await;
+    assert_eq!((run.page_count, run.error_count), (1, 1), "{run:?}");
+    assert_eq!(run.progress.failed, 1, "{run:?}");
 }
 
 async fn a_worker_that_lost_its_lease_writes_nothing(service: Service) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use orbweaver_core::ids::PageId;
-use orbweaver_store::crawl::{Lease, unpack_targets};
+use orbweaver_store::crawl::{Lease, Run, unpack_targets};
 use orbweaver_urls::Resolved;
 
 use super::discover::{NEARER_BYTES, depth};
@@ -16,11 +16,11 @@ const CHUNK: u32 = 512;
 
 impl Crawler {
     /// Takes up what earlier workers have left.
-    pub(super) async fn resume(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn resume(&mut self, stored: &Run) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
         let Lease { project, run, .. } = shared.lease;
         shared.crawls.store.close_parts(project, run).await?;
-        let (mut failed, mut after) = (0, -1);
+        let mut after = -1;
         loop {
             let rows = shared
                 .crawls
@@ -39,7 +39,6 @@ impl Crawler {
                 }
                 self.next_seq = row.seq + 1;
                 self.pending += u64::from(row.queued);
-                failed += u64::from(row.failed);
                 if row.queued {
                     self.window.resume_at(row.seq);
                 }
@@ -57,13 +56,14 @@ impl Crawler {
             self.failure = Some("the seed could not be fetched".to_owned());
         }
         if self.next_seq > 0 {
-            let stored = shared.crawls.store.count_run_notes(run).await?;
-            self.noted = Noted::resumed(stored);
+            let notes = shared.crawls.store.count_run_notes(run).await?;
+            self.noted = Noted::resumed(notes);
         }
         {
             let mut progress = self.handle.progress.lock();
             progress.queued = self.pending;
-            progress.failed = failed;
+            // Also what is not in the frontier: refused URLs of a list, and sitemaps.
+            progress.failed = stored.error_count;
             progress.fetched = self.rows.saturating_sub(progress.dropped);
         }
         if shared.crawls.store.is_shared() {

@@ -168,7 +168,7 @@ impl Crawler {
         let allowed = may_lend(&shared.crawls, spec);
         engine.lending = Lending::new(allowed, store.notices(Topic::Parts));
         engine.end = Some(end(&shared.crawls, leased).await);
-        engine.resume().await?;
+        engine.resume(&leased.run).await?;
         let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
         engine.begin(&seed).await;
         Ok(engine)

@@ -111,8 +111,6 @@ pub struct KnownRow {
     pub queued: bool,
     /// Whether it was fetched.
     pub done: bool,
-    /// Whether it was given up.
-    pub failed: bool,
     /// Hash of the page that it redirects to within the scope.
     pub redirect_to: Option<u64>,
 }
@@ -463,7 +461,6 @@ impl Store {
                 depth: u32::try_from(row.depth).unwrap_or_default(),
                 queued: row.state == 0,
                 done: row.state == 1,
-                failed: row.state == 2,
                 redirect_to: row.redirect_to.map(i64::cast_unsigned),
             })
             .collect())
