@@ -149,26 +149,31 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
         let (lease, part) = (item.run.lease, item.run.part);
         let work = works
             .entry((lease.run, part, lease.epoch))
-            .or_insert_with(|| Work {
-                batch: RunBatch {
-                    lease,
-                    progress: item.run.progress.lock().clone(),
-                    engine_state: item.run.notes.lock().take(),
-                    pages: Vec::new(),
-                    discovered: Vec::new(),
-                    changes: Vec::new(),
-                    errors: Vec::new(),
-                    notes: Vec::new(),
-                    usage: Vec::new(),
-                    parts: BatchParts {
-                        part,
-                        has_parts: part.is_some() || item.run.has_parts.load(Ordering::Acquire),
-                        ..BatchParts::default()
+            .or_insert_with(|| {
+                // Of the same time: the notes tell of some of the counts.
+                let progress = item.run.progress.lock();
+                let engine_state = item.run.notes.lock().take();
+                Work {
+                    batch: RunBatch {
+                        lease,
+                        progress: progress.clone(),
+                        engine_state,
+                        pages: Vec::new(),
+                        discovered: Vec::new(),
+                        changes: Vec::new(),
+                        errors: Vec::new(),
+                        notes: Vec::new(),
+                        usage: Vec::new(),
+                        parts: BatchParts {
+                            part,
+                            has_parts: part.is_some() || item.run.has_parts.load(Ordering::Acquire),
+                            ..BatchParts::default()
+                        },
                     },
-                },
-                handle: Arc::clone(&item.run),
-                items: 0,
-                rooms: Vec::new(),
+                    handle: Arc::clone(&item.run),
+                    items: 0,
+                    rooms: Vec::new(),
+                }
             });
         work.items += 1;
         work.batch.pages.extend(item.page);

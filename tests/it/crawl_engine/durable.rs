@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::RunId;
-use orbweaver_crawl::spec::CrawlSpec;
+use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{Run, RunState, SkipReason};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -18,6 +18,7 @@ use crate::support::Service;
 promises! {
     a_run_continues_after_a_restart
     a_continued_run_knows_what_it_found_nearer
+    sitemaps_that_are_read_again_count_once
     a_continued_batch_counts_its_refused_urls
     a_worker_that_lost_its_lease_writes_nothing
     a_deleted_run_stops
@@ -129,6 +130,70 @@ async fn a_continued_run_knows_what_it_found_nearer(service: Service) {
     ];
     assert_eq!(paths(&service, &run).await, all);
     assert_eq!(run.progress.skipped_for(SkipReason::Depth), 3, "{run:?}");
+}
+
+async fn sitemaps_that_are_read_again_count_once(service: Service) {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}/map.xml", closed.local_addr().unwrap());
+    drop(closed);
+    let gate = Arc::new(Semaphore::new(0));
+    let passed = Arc::clone(&gate);
+    let ground = Ground::start(move |hit| {
+        let (gate, silent) = (Arc::clone(&gate), silent.clone());
+        Box::pin(async move {
+            let host = hit.headers.get("host").cloned().unwrap_or_default();
+            let list = |paths: &[&str]| {
+                let urls = paths
+                    .iter()
+                    .map(|path| format!("<url><loc>http://{host}{path}</loc></url>"));
+                format!("<urlset>{}</urlset>", urls.collect::<String>())
+            };
+            match hit.path.as_str() {
+                path if path.ends_with(".txt") => Answer::status(404),
+                "/maps/index.xml" => {
+                    let (one, held) = ("/maps/one.xml", "/maps/held.xml");
+                    Answer::text(format!(
+                        "<sitemapindex><sitemap><loc>{silent}</loc></sitemap>\
+                         <sitemap><loc>http://{host}{one}</loc></sitemap>\
+                         <sitemap><loc>http://{host}{held}</loc></sitemap></sitemapindex>"
+                    ))
+                }
+                "/maps/one.xml" => {
+                    let away = "<url><loc>http://elsewhere.example/</loc></url></urlset>";
+                    Answer::text(list(&["/a", "/no/1", "/no/2"]).replace("</urlset>", away))
+                }
+                "/maps/held.xml" => {
+                    let _pass = gate.acquire().await;
+                    Answer::text(list(&["/b", "/no/3"]))
+                }
+                _ => Answer::page("x", &[]),
+            }
+        })
+    })
+    .await;
+    let spec = CrawlSpec {
+        seed_kind: SeedKind::Sitemap,
+        exclude_paths: vec!["^/no/".to_owned()],
+        ..spec(&ground.url("/maps/index.xml"))
+    };
+    let run = queue(&service, &spec, None).await;
+    ground.asked("/maps/held.xml").await;
+    let begun = |run: &Run| (run.page_count, run.error_count) == (1, 1);
+    noted(&service, run, begun).await;
+    // Once more: what the first restart has read again counts once, too.
+    let service = service.restart().await.restart().await;
+    passed.add_permits(10);
+    let run = over(&service, run).await;
+    assert_eq!(paths(&service, &run).await, ["a", "b"]);
+    assert_eq!((run.error_count, run.progress.failed), (1, 1), "{run:?}");
+    let count = |reason| run.progress.skipped_for(reason);
+    let counts = (count(SkipReason::Scope), count(SkipReason::Excluded));
+    assert_eq!(counts, (1, 3), "{run:?}");
+    let errors = service
+        .app
+        .store
+        .run_errors(run.project, run.id, i64::MIN, 0, 10);
+    assert_eq!(errors.await.unwrap().len(), 1);
 }
 
 async fn a_continued_batch_counts_its_refused_urls(service: Service) {

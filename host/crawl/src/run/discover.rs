@@ -135,7 +135,8 @@ impl Crawler {
                     continue;
                 }
                 if judged.is_changed {
-                    self.admit_changed(judged, next, found);
+                    let left_out = self.admit_changed(judged, next, found);
+                    left_out.into_iter().for_each(|why| self.skip(why, 1));
                     continue;
                 }
                 priority = judged.priority;
@@ -152,34 +153,39 @@ impl Crawler {
         if let Some(hooked) = hooked {
             self.skip(SkipReason::Hook, hooked.skipped);
             for judged in &hooked.added {
-                self.admit_changed(judged, next, found);
+                let left_out = self.admit_changed(judged, next, found);
+                left_out.into_iter().for_each(|why| self.skip(why, 1));
             }
         }
     }
 
-    /// Takes a URL that a hook wrote, within the scope, the depth and the budgets.
-    fn admit_changed(&mut self, judged: &JudgedLink, next: u32, found: &mut Vec<NewFrontier>) {
+    /// Takes a URL that a hook wrote, within the scope, the depth and the budgets; why not.
+    fn admit_changed(
+        &mut self,
+        judged: &JudgedLink,
+        next: u32,
+        found: &mut Vec<NewFrontier>,
+    ) -> Option<SkipReason> {
         if next > self.shared.spec.depth {
-            return self.skip(SkipReason::Depth, 1);
+            return Some(SkipReason::Depth);
         }
         // A plugin's URL is a caller's: it must not mean two things.
         let parsed = parse_strict(&judged.url).ok();
         let Some(url) = parsed.and_then(|_| Resolved::parse(&judged.url)) else {
-            return self.skip(SkipReason::Scope, 1);
+            return Some(SkipReason::Scope);
         };
         match self.shared.scope.load().judge(&url) {
-            Verdict::Out => return self.skip(SkipReason::Scope, 1),
-            Verdict::Excluded => return self.skip(SkipReason::Excluded, 1),
+            Verdict::Out => return Some(SkipReason::Scope),
+            Verdict::Excluded => return Some(SkipReason::Excluded),
             Verdict::In => {}
         }
         let hash = self.hash(&url);
         if self.seen.contains_key(&hash) {
-            return;
+            return None;
         }
         let to = url.without_fragment().to_owned();
-        if !self.admit(&url, to, hash, (next, judged.priority), found) {
-            self.skip(SkipReason::Budget, 1);
-        }
+        let admitted = self.admit(&url, to, hash, (next, judged.priority), found);
+        (!admitted).then_some(SkipReason::Budget)
     }
 
     /// Takes a new URL into the frontier, within the budgets: its links from the seed, and its
@@ -306,15 +312,15 @@ impl Crawler {
         };
         let mut item = self.item();
         let scope = self.shared.scope.load_full();
-        let (mut out, mut excluded, mut budget) = (0, 0, 0);
+        let mut left_out: Vec<SkipReason> = Vec::new();
         let mut listed = Vec::new();
         for (url, index) in urls.iter().zip(0_u32..) {
             let Some(url) = Resolved::parse(url) else {
                 continue;
             };
             match scope.judge(&url) {
-                Verdict::Out => out += 1,
-                Verdict::Excluded => excluded += 1,
+                Verdict::Out => left_out.push(SkipReason::Scope),
+                Verdict::Excluded => left_out.push(SkipReason::Excluded),
                 Verdict::In => {
                     let hash = self.hash(&url);
                     if !self.seen.contains_key(&hash) {
@@ -334,22 +340,20 @@ impl Crawler {
                     continue;
                 }
                 if judged.is_changed {
-                    self.admit_changed(judged, 0, &mut item.discovered);
+                    left_out.extend(self.admit_changed(judged, 0, &mut item.discovered));
                     continue;
                 }
                 priority = judged.priority;
             }
             let to = url.without_fragment().to_owned();
-            let admitted = self.admit(&url, to, hash, (0, priority), &mut item.discovered);
-            budget += u64::from(!admitted);
+            if !self.admit(&url, to, hash, (0, priority), &mut item.discovered) {
+                left_out.push(SkipReason::Budget);
+            }
         }
         for judged in &hooked.added {
-            self.admit_changed(judged, 0, &mut item.discovered);
+            left_out.extend(self.admit_changed(judged, 0, &mut item.discovered));
         }
-        self.skip(SkipReason::Hook, hooked.skipped);
-        self.skip(SkipReason::Scope, out);
-        self.skip(SkipReason::Excluded, excluded);
-        self.skip(SkipReason::Budget, budget);
+        self.skip_listed(&left_out, hooked.skipped);
         if self.has_enough() {
             self.sitemaps = None;
             self.notes.sitemaps_read = true;
@@ -391,6 +395,25 @@ impl Crawler {
         hooked
     }
 
+    /// Counts listed URLs that are left out, `by_hooks` of them by hooks.
+    fn skip_listed(&mut self, left_out: &[SkipReason], by_hooks: u64) {
+        let each = left_out.iter().map(|reason| (*reason, 1));
+        let hooks = (by_hooks > 0).then_some((SkipReason::Hook, by_hooks));
+        let mut counts = each.chain(hooks).peekable();
+        if counts.peek().is_none() {
+            return;
+        }
+        let handle = Arc::clone(&self.handle);
+        // Held until both are changed, so that no commit has one without the other.
+        let mut progress = handle.progress.lock();
+        for (reason, count) in counts {
+            *progress.skipped.entry(reason).or_default() += count;
+            let noted = &mut self.notes.skipped;
+            *noted.entry(reason.as_str().to_owned()).or_default() += count;
+        }
+        self.note();
+    }
+
     async fn end_sitemaps(&mut self) {
         if let Some(mut sitemaps) = self.sitemaps.take() {
             match (&mut sitemaps.task).await {
@@ -408,10 +431,13 @@ impl Crawler {
     /// Lists a sitemap that gave no answer. It is not in the frontier: its place is before
     /// the first URL.
     async fn note_sitemap(&mut self, url: String, error: &FetchError) {
-        self.failed_sitemaps += 1;
+        // An earlier worker may have listed it.
+        if !self.failed_sitemaps.insert(url.clone()) {
+            return;
+        }
         self.handle.progress.lock().failed += 1;
         let failed = FailedUrl {
-            seq: -self.failed_sitemaps,
+            seq: -i64::try_from(self.failed_sitemaps.len()).unwrap_or(i64::MAX),
             key_hash: Resolved::parse(&url).map_or(0, |url| self.hash(&url)),
             url,
             kind: error.kind.as_str().to_owned(),

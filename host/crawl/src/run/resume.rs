@@ -10,9 +10,12 @@ use super::discover::{NEARER_BYTES, depth};
 use super::state::Crawler;
 use crate::frontier::Seen;
 use crate::hooks::report::Noted;
+use crate::spec::SeedKind;
 
 /// Rows read at once when a run is taken up.
 const CHUNK: u32 = 512;
+/// More than the sitemaps of a run.
+const SITEMAPS: u32 = 2_000;
 
 impl Crawler {
     /// Takes up what earlier workers have left.
@@ -66,8 +69,36 @@ impl Crawler {
             progress.failed = stored.error_count;
             progress.fetched = self.rows.saturating_sub(progress.dropped);
         }
+        if shared.spec.seed_kind == SeedKind::Sitemap && !self.notes.sitemaps_read {
+            self.read_sitemaps_again().await?;
+        }
         if shared.crawls.store.is_shared() {
             self.resume_parts().await?;
+        }
+        Ok(())
+    }
+
+    /// Prepares for sitemaps that an earlier worker has read in part, and that are now read from the
+    /// first one on: what it left out is counted again, and what it listed as failed is known.
+    async fn read_sitemaps_again(&mut self) -> anyhow::Result<()> {
+        let Lease { project, run, .. } = self.shared.lease;
+        let store = &self.shared.crawls.store;
+        let failed = store
+            .run_errors(project, run, i64::MIN, 0, SITEMAPS)
+            .await?;
+        // Those of the frontier have no negative places.
+        let failed = failed.into_iter().take_while(|failed| failed.seq < 0);
+        self.failed_sitemaps = failed.map(|failed| failed.url).collect();
+        let handle = Arc::clone(&self.handle);
+        let mut progress = handle.progress.lock();
+        let skipped = std::mem::take(&mut self.notes.skipped);
+        progress.skipped.retain(|reason, count| {
+            let listed = skipped.get(reason.as_str()).copied().unwrap_or_default();
+            *count = count.saturating_sub(listed);
+            *count > 0
+        });
+        if !skipped.is_empty() {
+            self.note();
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The state of one run's task.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +47,9 @@ pub(super) struct Notes {
     pub(super) site: Option<String>,
     /// All sitemaps are read.
     pub(super) sitemaps_read: bool,
+    /// How many URLs that sitemaps list were left out, by the name of the reason. Who reads them again
+    /// counts these again.
+    pub(super) skipped: BTreeMap<String, u64>,
 }
 
 /// URLs admitted beyond `max_pages`, in place of those that fail.
@@ -105,8 +108,8 @@ pub(super) struct Crawler {
     pub(super) capped: Option<String>,
     /// When the run ends with what it has, and why; none once that is so.
     pub(super) end: Option<(Instant, String)>,
-    /// Sitemaps that gave no answer.
-    pub(super) failed_sitemaps: i64,
+    /// URLs of sitemaps that gave no answer.
+    pub(super) failed_sitemaps: HashSet<String>,
     /// Why there is no seed.
     pub(super) failure: Option<String>,
     /// Why a hook ends the run as failed.
@@ -278,7 +281,7 @@ impl Crawler {
             patience: None,
             capped: None,
             end: None,
-            failed_sitemaps: 0,
+            failed_sitemaps: HashSet::new(),
             failure: None,
             broken: None,
             noted: Noted::default(),
