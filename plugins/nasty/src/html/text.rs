@@ -42,6 +42,17 @@ patterns! {
     "text-dollars": "<p>", "$a", "";
     "text-urls": "<p>", "http://a.b/", "";
     "text-mails": "<p>", "a@b.", "";
+    "text-hashes-heading": "<h1>", "#", "";
+    "text-hash-words-heading": "<h1>", "a # ", "";
+    "text-spaces-heading": "<h1>a", " ", "#</h1>";
+    "text-pieces-numbers": "<p>", "1<!-- -->. ", "";
+    "text-pieces-digits": "<p>", "<b>1</b>", ". a";
+    "text-pieces-brackets": "<p>", "[a]<!-- -->(b)", "";
+    "text-pieces-open-brackets": "<p>", "[<!-- -->", "](b)";
+    "text-pieces-empty": "<p>1", "<span></span>", ". a";
+    "text-pieces-invisible": "<p>1", "&#8203;<!-- -->", ". a";
+    "text-pieces-references": "<p>", "&amp;<!-- -->a", "";
+    "text-pieces-tildes": "<p>", "~<b></b>", "";
     "breaks": "", "<br>", "";
     "breaks-text": "", "a<br>", "";
     "breaks-heading": "<h1>a", "<br>", "";
