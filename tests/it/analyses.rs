@@ -202,6 +202,31 @@ async fn reading_sitemaps_is_free_and_checking_listed_urls_is_billed() {
 }
 
 #[tokio::test]
+async fn whatever_is_read_for_its_list_of_urls_is_free() {
+    let (service, origin) = (Service::start().await, site().await);
+    let listed = origin.url("/docs/a");
+    let feed = format!("<rss><channel><item><link>{listed}</link></item></channel></rss>");
+    origin.set("/feed.rss", Reply::new(200, feed));
+    let index = format!(
+        "<sitemapindex><sitemap><loc>{}</loc></sitemap></sitemapindex>",
+        origin.url("/none")
+    );
+    origin.set("/index.xml", Reply::new(200, index));
+    let mut billed = 0;
+    for (start, dry, pages) in [
+        ("/feed.rss", true, 0),
+        ("/feed.rss", false, 1),
+        ("/index.xml", false, 0),
+    ] {
+        let input = json!({"url": origin.url(start), "dry_run": dry});
+        let audit = run(&service, "sitemap-audit", input).await;
+        assert_eq!(audit["data"]["pages_billed"], pages, "{audit}");
+        billed += pages;
+        assert_eq!(service.billed().await, (billed, 0), "{start}");
+    }
+}
+
+#[tokio::test]
 async fn sitemaps_are_read_at_a_full_cap_and_listed_urls_are_not() {
     let (service, origin) = (Service::start().await, site().await);
     origin.set(

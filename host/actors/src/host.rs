@@ -257,6 +257,7 @@ impl HttpHost for CallHost {
             .method
             .parse()
             .map_err(|_| CodedError::invalid("method: GET, HEAD or POST".to_owned()))?;
+        let frees = self.ledger.frees(request.respect_robots);
         let allowed = Arc::clone(&request.allowed);
         let secret_hosts = secrets.hosts();
         let mut headers = request.headers;
@@ -290,7 +291,7 @@ impl HttpHost for CallHost {
         let ended = match &fetched {
             Ok(response) => Ended {
                 answered: true,
-                free: is_free(response),
+                free: frees || is_free(response),
                 cost_usd: usd(traffic_micros(response.wire_bytes, usd_per_gb)),
             },
             Err(_) => Ended::default(),

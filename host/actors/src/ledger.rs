@@ -110,6 +110,11 @@ impl Ledger {
         })
     }
 
+    /// Whether a request is free whatever its response is.
+    pub(super) fn frees(&self, respects_robots: bool) -> bool {
+        self.tariff.frees(respects_robots)
+    }
+
     /// Takes one page for a plain HTTP request. At a reached cap, one that `may_be_free` is made all the
     /// same, because only the response tells whether it is.
     pub(super) async fn page(&self, url: &str, may_be_free: bool) -> Result<Ticket, QuotaError> {

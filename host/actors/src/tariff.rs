@@ -3,6 +3,9 @@
 use orbweaver_engine::{Engine, Source};
 use orbweaver_store::Amount;
 
+/// Name of the actor that reads sitemaps.
+const SITEMAP_AUDIT: &str = "sitemap-audit";
+
 /// How pages are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tariff {
@@ -46,6 +49,13 @@ impl Tariff {
         count: Count::Urls { least: 1 },
     };
 
+    /// Whether a file is free by what it is read for: the sitemap audit looks for sitemaps in spite of
+    /// robots.txt, and for the URLs that they list only as far as it allows. So a missing sitemap and a
+    /// feed are free, too.
+    pub(super) fn frees(self, respects_robots: bool) -> bool {
+        self.call == SITEMAP_AUDIT && !respects_robots
+    }
+
     /// Tariff of an actor. Built-in actors have their own; a plugin that replaces one keeps its
     /// tariff.
     fn of_actor(name: &str) -> Self {
@@ -55,7 +65,7 @@ impl Tariff {
             "structured-data" => ("structured-data", Count::Page { render: false }),
             "render-diff" => ("render-diff", Count::Page { render: true }),
             "check-links" => ("check-links", Count::Urls { least: 0 }),
-            "sitemap-audit" => ("sitemap-audit", Count::Urls { least: 0 }),
+            SITEMAP_AUDIT => (SITEMAP_AUDIT, Count::Urls { least: 0 }),
             "internal-link-graph" => ("internal-link-graph", Count::Success),
             _ => return Self::THIRD_PARTY,
         };
