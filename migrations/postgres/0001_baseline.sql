@@ -166,7 +166,7 @@ CREATE TABLE usage_events (
     UNIQUE (project_id, token)
 ) PARTITION BY HASH (project_id);
 -- What the last hours cost in the cloud; most events cost nothing there.
-CREATE INDEX usage_events_cloud ON usage_events (project_id, ts) WHERE cloud_pages > 0;
+CREATE INDEX usage_events_cloud ON usage_events (project_id, ts) WHERE cloud_pages > 0 OR cost_micros > 0;
 
 -- Sums of usage_events per UTC day, written in the same transaction.
 CREATE TABLE usage_days (

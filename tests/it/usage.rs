@@ -65,11 +65,19 @@ async fn usage_has_both_variants() {
             .await
             .error(422, "INVALID_INPUT");
         assert_eq!(store.usage_total(project).await.unwrap(), (2, 4, 3_000));
+        let costs_alone = NewUsage {
+            cloud_pages: 0,
+            cost_micros: 500,
+            ..event(&service, project, "c")
+        };
+        store.bill(costs_alone).await.unwrap();
+        let today = client.get("/v1/usage").await.ok()["today"].clone();
+        assert_eq!(today["cloud_cost_usd"], 0.002, "{today}");
         // The first of these events is exactly one day old.
         let health = client.get("/v1/health/cloud").await.ok();
         assert_eq!(
             health["last_24h"],
-            json!({"cloud_pages": 2, "cloud_cost_usd": 0.0015})
+            json!({"cloud_pages": 2, "cloud_cost_usd": 0.002})
         );
         assert_eq!(health["configured"], false);
         assert_eq!(health["balance_usd"], 0.0);

@@ -68,10 +68,11 @@ pub struct CrawlRequest {
     /// index; what it lists is fetched, and no links are followed.
     #[schema(default = "url")]
     pub seed_kind: Option<SeedKind>,
-    /// Sent with every request of the crawl.
+    /// Sent with every request of the crawl to the seed's site, and not to another site to which the
+    /// seed redirects.
     #[schema(value_type = Option<std::collections::HashMap<String, String>>)]
     pub headers: Option<IndexMap<String, String>>,
-    /// Cookies, `k=v; k=v`, sent with every request of the crawl.
+    /// Cookies, `k=v; k=v`, sent with the same requests as `headers`.
     #[schema(max_length = 16_384, example = "consent=yes; lang=en")]
     pub cookies: Option<String>,
     /// Regular expressions over path and query: a URL that matches one is skipped.

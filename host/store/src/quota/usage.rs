@@ -278,8 +278,8 @@ impl Store {
             .collect()
     }
 
-    /// Cloud usage billed since `since`, to the millisecond: cloud pages and their cost in
-    /// millionths of a US dollar.
+    /// Cloud usage billed since `since`, to the millisecond: cloud pages, and the cost of all calls in
+    /// millionths of a US dollar. A call may cost something without a cloud page.
     #[crate::boxed]
     pub async fn cloud_usage_since(
         &self,
@@ -290,7 +290,8 @@ impl Store {
             sqlx::query_as(
                 "SELECT CAST(COALESCE(SUM(cloud_pages), 0) AS BIGINT),
                         CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT)
-                 FROM usage_events WHERE project_id = $1 AND ts > $2 AND cloud_pages > 0",
+                 FROM usage_events
+                 WHERE project_id = $1 AND ts > $2 AND (cloud_pages > 0 OR cost_micros > 0)",
             )
             .bind(project.get())
             .bind(to_ms(since))
