@@ -21,6 +21,7 @@ mod bulk;
 mod cache;
 mod cloud;
 mod cloud_backends;
+mod cloud_content;
 mod cloud_scan;
 mod connections;
 mod console;
