@@ -28,3 +28,24 @@ async fn text_has_code_and_signs_as_the_page_shows_them() {
         assert_eq!(answer["content"], text, "{html}");
     }
 }
+
+#[tokio::test]
+async fn links_of_html_without_a_url_stay_as_written() {
+    let service = Service::start().await;
+    let client = service.client();
+    let html = "<p>Read <a href=/x>the next page</a> too.</p>";
+    let body = json!({"data": html, "readability": false});
+    let content = client.post("/v1/cloud/transform", &body).await.ok()["content"].to_string();
+    assert!(content.contains("[the next page](/x)"), "{content}");
+    let url = "https://host.example/a/b";
+    let body = json!({"data": html, "readability": false, "url": url});
+    let content = client.post("/v1/cloud/transform", &body).await.ok()["content"].to_string();
+    assert!(
+        content.contains("[the next page](https://host.example/x)"),
+        "{content}"
+    );
+    let body = json!({"data": html, "url": "/relative"});
+    let refused = client.post("/v1/cloud/transform", &body).await;
+    let message = refused.error(422, "INVALID_INPUT");
+    assert!(message.starts_with("url:"), "{message}");
+}

@@ -14,8 +14,9 @@ use crate::input::Payload;
 use orbweaver_pipeline::convert::Format;
 use orbweaver_pipeline::{Document, blocking_of};
 
-/// What links without a base of their own are resolved against.
-const BASE: &str = "https://transform.invalid/";
+/// Where the HTML is from if the request does not say: nothing is resolved against it, so relative
+/// links stay as written.
+const NOWHERE: &str = "about:blank";
 
 /// HTML to transform.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -29,6 +30,10 @@ pub(super) struct TransformRequest {
     /// How the content is returned.
     #[schema(default = "markdown")]
     return_format: Option<TextFormat>,
+    /// Where the HTML is from, `http` or `https`: relative links are resolved against it. Without
+    /// it they stay as written.
+    #[schema(format = "uri", extensions(("x-extension" = json!(true))))]
+    url: Option<String>,
     /// The main content alone, where the page has one.
     #[schema(default = true)]
     readability: Option<bool>,
@@ -84,6 +89,14 @@ pub(super) async fn transform(
             "PDF is not accepted; send HTML",
         ));
     }
+    if let Some(url) = &request.url
+        && !url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+    {
+        return Err(ApiError::invalid(
+            "url",
+            "must be an absolute http or https URL",
+        ));
+    }
     let of = ctx.clone();
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let work = Work::new(&of, token, "cloud-transform");
@@ -105,7 +118,8 @@ async fn run(work: Work, request: TransformRequest) -> Result<Response, ApiError
     let now = work.app.clock.now();
     let data = request.data;
     let bytes = data.len();
-    let read = move || Document::from_text(BASE, data, now);
+    let url = request.url.unwrap_or_else(|| NOWHERE.to_owned());
+    let read = move || Document::from_text(&url, data, now);
     let mut document = blocking_of(bytes, read).await?;
     let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, format, main).await?;
