@@ -1,5 +1,6 @@
 //! Content of /v1/cloud/… and of actors, as the pages show it.
 
+use orbweaver_origin::{Origin, Reply};
 use serde_json::json;
 
 use crate::support::Service;
@@ -48,4 +49,16 @@ async fn links_of_html_without_a_url_stay_as_written() {
     let refused = client.post("/v1/cloud/transform", &body).await;
     let message = refused.error(422, "INVALID_INPUT");
     assert!(message.starts_with("url:"), "{message}");
+}
+
+#[tokio::test]
+async fn an_actor_reads_plain_text_as_text() {
+    let service = Service::start().await;
+    let origin = Origin::start().await.unwrap();
+    let text = "List<String> names = all();\nif (a < b && c > d) {\n    names.add(\"x\");\n}";
+    origin.set("/p.txt", Reply::text(text));
+    let input = json!({"url": origin.url("/p.txt"), "format": "text"});
+    let answer = service.client().post("/v1/actors/extract-article", &input);
+    let answer = answer.await.ok();
+    assert_eq!(answer["data"]["content"], text, "{answer}");
 }

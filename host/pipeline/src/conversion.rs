@@ -7,6 +7,7 @@ use orbweaver_core::content::{self, Kind};
 use orbweaver_engine::{Engine, Json, Page, PluginError, RoleCall};
 use serde::Deserialize;
 
+use crate::blocking::blocking_of;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::extractor_cache::Keys;
@@ -38,8 +39,8 @@ pub async fn convert_document(
     read(&json)
 }
 
-/// The page with the HTML of its document; the page itself if it is no document, or could not be
-/// converted.
+/// The page with the HTML of its document, or with its text as HTML that shows it; the page itself
+/// if it is neither, or could not be converted.
 #[crate::boxed]
 pub async fn readable_page(engine: &Engine, page: Arc<Page>) -> Arc<Page> {
     let parts = page.parts();
@@ -48,13 +49,28 @@ pub async fn readable_page(engine: &Engine, page: Arc<Page>) -> Arc<Page> {
         .iter()
         .find(|(name, _)| name == "content-type");
     let content_type = content_type.map(|(_, value)| value.as_str());
-    if content::sniff(content_type, &parts.body).kind != Kind::Document {
-        return page;
+    match content::sniff(content_type, &parts.body).kind {
+        Kind::Document => match convert_document(engine, &page).await {
+            Ok(converted) => page.with_html(converted.html),
+            Err(_) => page,
+        },
+        // Without a type it is what a plugin made, which is HTML.
+        Kind::Text if content_type.is_some() => {
+            let source = Arc::clone(&page);
+            let shown = move || shown_as_it_is(&source.parts().html);
+            match blocking_of(page.parts().html.len(), shown).await {
+                Ok(html) => page.with_html(html),
+                Err(_) => page,
+            }
+        }
+        _ => page,
     }
-    match convert_document(engine, &page).await {
-        Ok(converted) => page.with_html(converted.html),
-        Err(_) => page,
-    }
+}
+
+/// HTML whose text is this text: nothing in it is markup. A line end after `<pre>` is no content.
+fn shown_as_it_is(text: &str) -> Arc<str> {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
+    Arc::from(format!("<pre>\n{escaped}</pre>"))
 }
 
 async fn run(engine: &Engine, page: &Arc<Page>) -> Result<Json, String> {
