@@ -1,8 +1,11 @@
 //! Content of /v1/cloud/… and of actors, as the pages show it.
 
+use std::time::Duration;
+
 use orbweaver_origin::{Origin, Reply};
 use serde_json::json;
 
+use crate::documents::pdf;
 use crate::support::Service;
 
 #[tokio::test]
@@ -61,4 +64,42 @@ async fn an_actor_reads_plain_text_as_text() {
     let answer = service.client().post("/v1/actors/extract-article", &input);
     let answer = answer.await.ok();
     assert_eq!(answer["data"]["content"], text, "{answer}");
+}
+
+#[tokio::test]
+async fn a_found_page_without_content_leaves_the_others_theirs() {
+    let service = Service::start().await;
+    let client = service.client();
+    let origin = Origin::start().await.unwrap();
+    let file = pdf("On Ostriches", "They run", &origin.url("/x"));
+    let file = Reply::new(200, file).header("Content-Type", "application/pdf");
+    origin.set("/a.pdf", file);
+    origin.set("/page", Reply::html("<p>Ostriches run fast."));
+    for path in ["/a.pdf", "/page"] {
+        let body = json!({"url": origin.url(path)});
+        client.post("/v1/scan", &body).await.ok();
+    }
+    let body = json!({"query": "ostriches", "return_format": "raw"});
+    let found = async {
+        loop {
+            let answer = client.post("/v1/cloud/search", &body).await.ok();
+            let results = answer["results"].as_array().unwrap().clone();
+            if results.len() == 2 {
+                return results;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let found = tokio::time::timeout(Duration::from_secs(60), found)
+        .await
+        .expect("both are found");
+    for one in found {
+        let is_page = one["url"] == origin.url("/page");
+        let content = if is_page {
+            "<p>Ostriches run fast."
+        } else {
+            ""
+        };
+        assert_eq!(one["content"], content, "{one}");
+    }
 }

@@ -1,7 +1,9 @@
 //! Search over the project's own stored pages.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use futures::{StreamExt as _, TryStreamExt as _};
-use orbweaver_core::page::page_pass;
+use orbweaver_core::page::page_text;
 use orbweaver_core::words::query_terms;
 use orbweaver_store::Principal;
 
@@ -14,6 +16,10 @@ use orbweaver_pipeline::{Document, ScanError, blocking_of};
 const MAX_TERMS: usize = 32;
 /// Pages extracted at once.
 const EXTRACTIONS: usize = 4;
+/// Content that one answer holds, as for a small crawl; of further pages there is a snippet.
+const MAX_CONTENT_BYTES: usize = 64 << 20;
+/// The beginning of a page's text that stands for its content.
+const SNIPPET_BYTES: usize = 300;
 
 pub(super) async fn search(
     app: &App,
@@ -27,6 +33,8 @@ pub(super) async fn search(
     let terms = query_terms(query, MAX_TERMS);
     let wanted = u32::try_from(limit).unwrap_or(u32::MAX);
     let hits = app.store.search(project, &terms, wanted).await?;
+    let _slot = app.scans.slots.acquire(project).await?;
+    let held = &AtomicUsize::new(0);
     let found: Vec<Option<SearchResult>> = futures::stream::iter(hits)
         .map(|hit| async move {
             // A page may be deleted between the search and here.
@@ -39,12 +47,18 @@ pub(super) async fn search(
             let page = document.page().await?;
             let url = document.final_url.clone();
             let bytes = page.parts().html.len();
-            let title = move || page_pass(&page.parts().html, "").title;
-            let title = blocking_of(bytes, title).await?;
-            let content = pipeline.convert(&mut document, format, false).await?;
+            let begin = move || page_text(&page.parts().html, "", SNIPPET_BYTES);
+            let (facts, snippet) = blocking_of(bytes, begin).await?;
+            // One page without content leaves the others theirs.
+            let content = match held.load(Relaxed) < MAX_CONTENT_BYTES {
+                true => pipeline.convert(&mut document, format, false).await.ok(),
+                false => None,
+            };
+            let content = content.unwrap_or(snippet);
+            held.fetch_add(content.len(), Relaxed);
             Ok::<_, ScanError>(Some(SearchResult {
                 url,
-                title: title.unwrap_or_default(),
+                title: facts.title.unwrap_or_default(),
                 content,
                 cost_micros: 0,
             }))
