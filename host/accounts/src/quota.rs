@@ -55,6 +55,9 @@ use crate::tiers::{Cap, PluginCaps, TierConfig, Tiers};
 
 /// How long a reservation of a dead process still counts.
 const TTL: TimeDelta = TimeDelta::minutes(5);
+/// Seconds after which other work may have returned pages that it has set aside: a call lasts no
+/// longer, and a crawl sets few aside at a time.
+const RETURNED: u64 = 30;
 /// Number of projects whose tier is cached.
 const REMEMBERED: u64 = 10_000;
 
@@ -66,17 +69,22 @@ pub struct CapReached {
     /// Whether billed pages alone reach it. If not, pages that other work has set aside do, which it
     /// may give back.
     pub is_billed: bool,
-    /// Seconds until the cap starts anew: at midnight UTC, or at the end of the month.
+    /// Seconds until the cap starts anew: at midnight UTC, or at the end of the month. If pages that are
+    /// set aside in advance reach it, until another try is worth it.
     pub retry_after_seconds: u64,
 }
 
 impl CapReached {
     fn at(reached: ReachedCap, now: DateTime<Utc>) -> Self {
-        let ReachedCap { cap, is_billed } = reached;
+        let most = if reached.is_held_ahead {
+            RETURNED
+        } else {
+            u64::MAX
+        };
         Self {
-            cap,
-            is_billed,
-            retry_after_seconds: wait(cap, now),
+            cap: reached.cap,
+            is_billed: reached.is_billed,
+            retry_after_seconds: wait(reached.cap, now).min(most),
         }
     }
 }

@@ -135,6 +135,9 @@ pub struct ReachedCap {
     /// Whether billed pages alone leave as little. If not, other reservations do, and what is left of
     /// them when they end can be reserved again.
     pub is_billed: bool,
+    /// Whether reservations of several pages, made in advance, take what was requested: what is left of
+    /// them is given back soon. A reservation of one page is work under way, which is likely billed.
+    pub is_held_ahead: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, sqlx_macros::FromRow)]
@@ -146,18 +149,30 @@ struct Counted {
     held_today: i64,
     held_cloud: i64,
     held_month: i64,
+    /// Those among these in reservations of several pages.
+    ahead_today: i64,
+    ahead_cloud: i64,
+    ahead_month: i64,
 }
 
 impl Counted {
     /// Without the reserved ones.
-    const fn billed(self) -> Self {
+    fn billed(self) -> Self {
         Self {
             today: self.today - self.held_today,
             cloud: self.cloud - self.held_cloud,
             month: self.month - self.held_month,
-            held_today: 0,
-            held_cloud: 0,
-            held_month: 0,
+            ..Self::default()
+        }
+    }
+
+    /// Without those that are reserved in advance.
+    fn under_way(self) -> Self {
+        Self {
+            today: self.today - self.ahead_today,
+            cloud: self.cloud - self.ahead_cloud,
+            month: self.month - self.ahead_month,
+            ..Self::default()
         }
     }
 }
@@ -187,7 +202,13 @@ impl Store {
                           AS BIGINT) AS held_today,
                      CAST(COALESCE(SUM(CASE WHEN day = $2 THEN held_cloud ELSE 0 END), 0)
                           AS BIGINT) AS held_cloud,
-                     CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held_month
+                     CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held_month,
+                     CAST(COALESCE(SUM(CASE WHEN day = $2 AND held > 1 THEN held ELSE 0 END), 0)
+                          AS BIGINT) AS ahead_today,
+                     CAST(COALESCE(SUM(CASE WHEN day = $2 AND held > 1 THEN held_cloud ELSE 0 END),
+                          0) AS BIGINT) AS ahead_cloud,
+                     CAST(COALESCE(SUM(CASE WHEN held > 1 THEN held ELSE 0 END), 0)
+                          AS BIGINT) AS ahead_month
                  FROM (
                      SELECT day, pages, cloud_pages, 0 AS held, 0 AS held_cloud FROM usage_days
                      WHERE project_id = $1 AND day >= $3 AND day <= $2
@@ -204,9 +225,13 @@ impl Store {
             .fetch_one(&mut *tx)
             .await?;
             let verdict = judge(caps, counted, request);
-            let billed = judge(caps, counted.billed(), request);
-            let is_billed = billed.is_err() || billed == verdict;
-            let reached = |cap| ReachedCap { cap, is_billed };
+            let is_the_same = |counted| {
+                let without = judge(caps, counted, request);
+                without.is_err() || without == verdict
+            };
+            let is_billed = is_the_same(counted.billed());
+            let is_held_ahead = !is_the_same(counted.under_way());
+            let reached = |cap| ReachedCap { cap, is_billed, is_held_ahead };
             let (granted, short) = match verdict {
                 Ok((granted, short)) => (granted, short.map(reached)),
                 Err(cap) => return Ok(ReservationResult::Capped(reached(cap))),
