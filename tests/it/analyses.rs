@@ -103,6 +103,18 @@ async fn a_private_address_is_refused_before_an_actor_runs() {
 }
 
 #[tokio::test]
+async fn null_is_an_optional_field_that_is_not_given() {
+    let (service, origin) = (Service::start().await, site().await);
+    let input = json!({"url": origin.url("/article"), "format": null});
+    let article = run(&service, "extract-article", input).await;
+    assert_eq!(article["warnings"], Value::Null, "{article}");
+    let path = "/v1/actors/extract-article";
+    let answer = service.client().post(path, &json!({"url": null})).await;
+    let said = answer.error(422, "INVALID_INPUT");
+    assert!(said.starts_with("url: "), "{said}");
+}
+
+#[tokio::test]
 async fn each_link_that_answers_costs_a_page() {
     let (service, origin) = (Service::start().await, site().await);
     let input = json!({"urls": [origin.url("/"), origin.url("/gone"), "mailto:a@b.example"]});

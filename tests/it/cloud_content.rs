@@ -61,8 +61,8 @@ async fn an_actor_reads_plain_text_as_text() {
     let text = "List<String> names = all();\nif (a < b && c > d) {\n    names.add(\"x\");\n}";
     origin.set("/p.txt", Reply::text(text));
     let input = json!({"url": origin.url("/p.txt"), "format": "text"});
-    let answer = service.client().post("/v1/actors/extract-article", &input);
-    let answer = answer.await.ok();
+    let client = service.client();
+    let answer = client.post("/v1/actors/extract-article", &input).await.ok();
     assert_eq!(answer["data"]["content"], text, "{answer}");
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_accounts::secret::SafeUrl;
+use orbweaver_origin::{Origin, Reply};
 use orbweaver_postgres::Postgres;
 use serde_json::{Value, json};
 
@@ -81,6 +82,41 @@ async fn an_unbilled_failure_can_be_retried() {
             .await;
         answer.error(502, "FETCH_FAILED");
         assert_eq!(answer.header("idempotent-replayed"), None);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_too_large_to_keep_is_not_worked_out_again() {
+    let service = Service::start().await;
+    let origin = Origin::start().await.unwrap();
+    origin.set(
+        "/large",
+        Reply::html(format!("<p>{}", "many words ".repeat(100_000))),
+    );
+    let body = json!({"url": origin.url("/large"), "max_age_seconds": 0});
+    let header = [("idempotency-key", KEY)];
+    let client = service.client();
+    client.post_with("/v1/scan", &header, &body).await.ok();
+    for _ in 0..2 {
+        let again = client.post_with("/v1/scan", &header, &body).await;
+        let said = again.error(409, "CONFLICT");
+        assert!(said.contains("1 MiB"), "{said}");
+    }
+    assert_eq!(origin.count("/large"), 1);
+    assert_eq!(service.billed().await, (1, 0));
+}
+
+#[tokio::test]
+async fn a_long_path_takes_a_key() {
+    let service = Service::on_postgres().await;
+    let path = format!("/v1/cloud/fetch/example.com/{}", "aB3".repeat(1_700));
+    for _ in 0..2 {
+        let answer = service
+            .client()
+            .post_with(&path, &[("idempotency-key", KEY)], &json!({}))
+            .await;
+        assert!(matches!(answer.status, 404 | 422), "{}", answer.text());
+        assert!(answer.text().len() < 1_000, "{}", answer.text());
     }
 }
 

@@ -259,11 +259,13 @@ async fn the_log_names_the_key_of_each_request() {
     let items = log["items"].as_array().unwrap();
     assert_eq!(items.len(), 1, "{log}");
     assert_eq!(items[0]["path"], "/v1/usage");
-    let message = first
-        .get("/v1/logs?key_prefix=orb_")
-        .await
-        .error(422, "INVALID_INPUT");
-    assert!(message.starts_with("key_prefix: "), "{message}");
+    for other in ["orb_", "%00aaaaaaaaaaa", "orb_aaaaaaa%C3"] {
+        let message = first
+            .get(&format!("/v1/logs?key_prefix={other}"))
+            .await
+            .error(422, "INVALID_INPUT");
+        assert!(message.starts_with("key_prefix: "), "{message}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Rate limits and their headers.
 
 use orbweaver_api::config::RateLimit;
+use serde_json::json;
 
 use crate::support::{KEY, Service};
 
@@ -38,6 +39,23 @@ async fn a_key_over_its_rate_gets_retry_after() {
         .await
         .ok();
     assert_eq!(service.stranger().get("/v1/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn the_keys_of_a_project_share_its_rate() {
+    let service = Service::with(|config| config.http.rate.key = FEW).await;
+    let client = service.client();
+    let rotated = client.post("/v1/keys/rotate", &json!({})).await.ok();
+    let second = client.with_key(rotated["api_key"].as_str().unwrap());
+    let mut last = second.get("/v1/usage").await;
+    assert_eq!(last.header("ratelimit"), Some("\"key\";r=1;t=1"));
+    for _ in 0..10 {
+        if last.status == 429 {
+            break;
+        }
+        last = client.get("/v1/usage").await;
+    }
+    last.error(429, "RATE_LIMITED");
 }
 
 #[tokio::test]

@@ -30,6 +30,15 @@ pub fn is_well_formed(key: &str) -> bool {
         })
 }
 
+/// Whether the text has the form of a key's visible prefix.
+pub fn is_prefix(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    text.len() == SHOWN
+        && text
+            .strip_prefix(PREFIX)
+            .is_some_and(|rest| rest.bytes().all(is_digit))
+}
+
 /// The visible prefix of a well-formed key.
 pub fn shown(key: &str) -> &str {
     key.get(..SHOWN).unwrap_or(key)
@@ -45,6 +54,22 @@ mod tests {
         assert!(is_well_formed(&a) && is_well_formed(&b));
         assert_ne!(a, b);
         assert_eq!(shown(&a).len(), 12);
+        assert!(is_prefix(shown(&a)) && is_prefix("orb_-_09azAZ"));
+    }
+
+    #[test]
+    fn other_strings_are_not_a_prefix() {
+        for bad in ["", "orb_", "orb_1234567", "orb_123456789", "key_12345678"] {
+            assert!(!is_prefix(bad), "{bad}");
+        }
+        for bad in [
+            "orb_1234567\0",
+            "orb_123456é",
+            "orb_1234567=",
+            "orb_1234 678",
+        ] {
+            assert!(!is_prefix(bad), "{bad:?}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ settings! {
     /// `[http.rate]`: rates of requests.
     #[derive(Copy)]
     pub struct RateConfig {
-        /// Requests of one key: `burst` at once, `per_second` in the long run (0: no limit);
+        /// Requests of one project, with all its keys: `burst` at once, `per_second` in the long run (0: no limit);
         /// beyond it 429 with Retry-After, RateLimit and RateLimit-Policy.
         pub key: RateLimit = RateLimit { per_second: 200, burst: 2_000 },
         /// As http.rate.key, for all requests of one IPv4 address or IPv6 /64 network.

@@ -14,14 +14,17 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
 use orbweaver_engine::within_request;
 use orbweaver_store::{Claim, KeptAnswer, RENEWAL, Store, StoreError};
+use sha2::{Digest as _, Sha256};
 use tracing::Instrument as _;
 use utoipa::IntoParams;
 
 use super::context::Ctx;
 use super::error::ApiError;
 
-/// Answers that are larger are not kept; a retry works them out again, unbilled.
+/// Answers that are larger are not kept; a retry is told so.
 const KEPT_BYTES: usize = 1 << 20;
+/// Longest path that is kept as it is, in bytes.
+const MAX_KEPT_PATH: usize = 255;
 /// Time between two attempts to write how a request ended.
 const RETRY: Duration = Duration::from_secs(1);
 /// Attempts before the end of a request is given up. Its claim has ended long before, so a retry
@@ -33,7 +36,8 @@ const RETRIES: u32 = 600;
 #[into_params(parameter_in = Header)]
 pub struct IdempotencyHeader {
     /// A UUID. The same request with the same key within 24 hours gets the first answer
-    /// again, unbilled, with `Idempotent-Replayed: true`.
+    /// again, unbilled, with `Idempotent-Replayed: true`. An answer over 1 MiB is not kept: the
+    /// request then gets 409. After 408, 429 or 5xx the request works again, on the same bill.
     #[param(rename = "Idempotency-Key", value_type = String, format = "uuid", required = false)]
     #[expect(dead_code, reason = "a schema, never constructed")]
     key: Option<String>,
@@ -65,9 +69,10 @@ where
         return work(UsageToken(format!("request:{}", ctx.scope.id()))).await;
     };
     let key = key.to_string();
+    let path = kept_path(&ctx.path);
     let (store, project) = (&ctx.app.store, ctx.principal.project);
     let claim = store
-        .claim_idempotency(project, &ctx.path, &key, digest, ctx.app.clock.now())
+        .claim_idempotency(project, &path, &key, digest, ctx.app.clock.now())
         .await;
     let since = match claim {
         Ok(Claim::Run { since }) => since,
@@ -84,20 +89,24 @@ where
             )
             .into_response();
         }
+        Ok(Claim::TooLarge) => {
+            return ApiError::conflict(
+                "Idempotency-Key: the request with this key was answered and billed, but its answer \
+                 was over 1 MiB and is not kept; another key does the work again, and bills it",
+            )
+            .into_response();
+        }
         Err(error) => return ApiError::from(error).into_response(),
     };
-    let token = UsageToken(format!(
-        "key:{key}:{}:{}",
-        ctx.path,
-        since.timestamp_millis()
-    ));
+    let token = UsageToken(format!("key:{key}:{path}:{}", since.timestamp_millis()));
     let work = within_request(ctx.scope.id().into(), work(token));
     let ctx = ctx.clone();
-    let (store, path, unanswered) = (store.clone(), ctx.path.clone(), key.clone());
+    let (store, unanswered, place) = (store.clone(), key.clone(), path.clone());
     let task = tokio::spawn(
         async move {
             let keeper = Keeper {
                 ctx: &ctx,
+                path: &place,
                 key: &key,
             };
             let answer = tokio::select! {
@@ -113,20 +122,25 @@ where
         Ok(answer) => answer,
         Err(error) => {
             // It panicked, perhaps after it was billed: a retry runs again under the same token.
-            let end = async || {
-                store
-                    .keep_answer(project, &path, &unanswered, 0, None)
-                    .await
-            };
-            if end().await.is_err() {
+            let released = store.release_idempotency(project, &path, &unanswered).await;
+            if released.is_err() {
                 insist(move || {
                     let (store, path, key) = (store.clone(), path.clone(), unanswered.clone());
-                    async move { store.keep_answer(project, &path, &key, 0, None).await }
+                    async move { store.release_idempotency(project, &path, &key).await }
                 });
             }
             ApiError::internal(&error).into_response()
         }
     }
+}
+
+/// The path as it is kept: a long one as its hash, because indexes of PostgreSQL do not take rows of
+/// any length.
+fn kept_path(path: &str) -> String {
+    if path.len() <= MAX_KEPT_PATH {
+        return path.to_owned();
+    }
+    format!("sha256:{}", hex::encode(Sha256::digest(path.as_bytes())))
 }
 
 /// Repeats, in the background, a write that the database refused, such as on a full disk. Until it
@@ -147,13 +161,15 @@ where
 
 struct Keeper<'a> {
     ctx: &'a Ctx,
+    /// The path as it is kept.
+    path: &'a str,
     key: &'a str,
 }
 
 impl Keeper<'_> {
     /// Renews the claim for as long as it is polled.
     async fn renew(&self) -> Infallible {
-        let Ctx { app, path, .. } = self.ctx;
+        let (app, path) = (&self.ctx.app, self.path);
         loop {
             tokio::time::sleep(RENEWAL).await;
             let renewed = app
@@ -168,7 +184,7 @@ impl Keeper<'_> {
 
     async fn keep(&self, answer: Response) -> Result<Response, ApiError> {
         let (store, project) = (&self.ctx.app.store, self.ctx.principal.project);
-        let path = &self.ctx.path;
+        let path = self.path;
         let status = answer.status();
         if status.is_server_error()
             || matches!(
@@ -224,8 +240,8 @@ impl Keeper<'_> {
 impl Keeper<'_> {
     /// The store and the key of the row.
     fn row(&self) -> (Store, String, String) {
-        let Ctx { app, path, .. } = self.ctx;
-        (app.store.clone(), path.clone(), self.key.to_owned())
+        let store = self.ctx.app.store.clone();
+        (store, self.path.to_owned(), self.key.to_owned())
     }
 }
 

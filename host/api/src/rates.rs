@@ -1,4 +1,4 @@
-//! Rate limits: per key, and per address for all requests and for those without a valid key.
+//! Rate limits: of a project's keys together, and per address for all requests and for those without a valid key.
 //!
 //! Each limit is a bucket of `burst` requests that refills at `per_second` (GCRA). Answers state
 //! the rest in the header fields of draft-ietf-httpapi-ratelimit-headers-10.
@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use orbweaver_accounts::customer_address::customer;
-use orbweaver_core::ids::KeyId;
+use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
 
 use crate::config::{RateConfig, RateLimit};
@@ -41,7 +41,7 @@ struct Bucket {
 pub struct Rates(Arc<Limits>);
 
 struct Limits {
-    key: Option<Limit<KeyId>>,
+    key: Option<Limit<ProjectId>>,
     address: Option<Limit<IpAddr>>,
     keyless: Option<Limit<IpAddr>>,
 }
@@ -78,15 +78,16 @@ impl Rates {
         }))
     }
 
-    /// Counts a request of this key.
+    /// Counts a request with a key of this project. Its keys share a bucket: else each rotation with a
+    /// grace period would give another one.
     ///
     /// # Errors
-    /// The verdict, if the key is over its limit.
-    pub(super) fn count_key(&self, key: KeyId) -> Result<Option<Verdict>, Verdict> {
+    /// The verdict, if the project is over its limit.
+    pub(super) fn count_key(&self, project: ProjectId) -> Result<Option<Verdict>, Verdict> {
         self.0
             .key
             .as_ref()
-            .map(|limit| limit.count(key))
+            .map(|limit| limit.count(project))
             .transpose()
     }
 
@@ -185,7 +186,7 @@ impl Verdict {
     /// 429, for a verdict that refuses.
     pub(super) fn refusal(&self) -> ApiError {
         let message = match self.name {
-            "key" => "too many requests with this key; http.rate.key sets how many",
+            "key" => "too many requests with the project's keys; http.rate.key sets how many",
             "address" => "too many requests from this address; http.rate.address sets how many",
             _ => {
                 "too many requests without a valid key from this address; http.rate.keyless sets \

@@ -78,3 +78,8 @@ pub(crate) fn offset(given: Option<u64>) -> Result<u64, ApiError> {
         ))
     }
 }
+
+/// A name of a request, for an error's message.
+pub(crate) fn shown(given: &str) -> String {
+    given.chars().filter(|c| !c.is_control()).take(80).collect()
+}

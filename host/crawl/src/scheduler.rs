@@ -10,7 +10,7 @@ use orbweaver_accounts::due::Due;
 use orbweaver_core::cron::Schedule;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::StoreError;
-use orbweaver_store::monitors::{DueMonitor, Fired, MonitorChange};
+use orbweaver_store::monitors::{DueMonitor, Fired, MonitorChange, NextFire};
 
 use crate::context::Crawls;
 
@@ -89,7 +89,7 @@ async fn fire(
     let Ok(schedule) = Schedule::parse(&due.schedule) else {
         tracing::error!(monitor.id = %due.id, "a monitor's schedule is damaged; it is paused");
         let pause = MonitorChange {
-            next_fires_at: Some(None),
+            next_fire: NextFire::Never,
             ..MonitorChange::default()
         };
         crawls.store.change_monitor(project, due.id, &pause).await?;

@@ -41,6 +41,8 @@ pub enum Claim {
     Busy,
     /// Send this answer again.
     Replay(KeptAnswer),
+    /// The request was answered, but its answer was too large to keep.
+    TooLarge,
     /// The key was used with a different body.
     OtherBody,
 }
@@ -55,19 +57,28 @@ struct AnswerRow {
 }
 
 per_database! {
-    /// Ends requests without an answer, as if their answers were too long to keep: a retry runs
-    /// again, under the token that it may have been billed with.
+    /// Ends the claims of requests without an answer: a retry runs again, under the token that it
+    /// may have been billed with.
     pub(crate) async fn end_unanswered(conn: &mut Conn) -> Result<(), StoreError> {
-        sqlx::query("UPDATE idempotency SET status = 0 WHERE status IS NULL")
+        sqlx::query("UPDATE idempotency SET leased_until = 0 WHERE status IS NULL")
             .execute(&mut *conn)
             .await?;
         Ok(())
     }
 
-    /// Deletes answers to requests older than `before`; returns how many.
-    pub(crate) async fn delete_before(conn: &mut Conn, before: i64) -> Result<u64, StoreError> {
-        let done = sqlx::query("DELETE FROM idempotency WHERE created_at < $1")
+    /// Deletes answers to requests older than `before`, at most `limit`; returns how many.
+    pub(crate) async fn delete_before(
+        conn: &mut Conn,
+        before: i64,
+        limit: i64,
+    ) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "DELETE FROM idempotency WHERE (project_id, path, idem_key) IN
+                 (SELECT project_id, path, idem_key FROM idempotency
+                  WHERE created_at < $1 ORDER BY created_at LIMIT $2)",
+        )
             .bind(before)
+            .bind(limit)
             .execute(&mut *conn)
             .await?;
         Ok(done.rows_affected())
@@ -85,7 +96,7 @@ impl Store {
         body_hash: &[u8; 32],
         now: DateTime<Utc>,
     ) -> Result<Claim, StoreError> {
-        let kept: Option<AnswerRow> = transact!(self.db, tx => {
+        let kept: Option<(bool, AnswerRow)> = transact!(self.db, tx => {
             sqlx::query(
                 "DELETE FROM idempotency
                  WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND created_at <= $4",
@@ -112,7 +123,7 @@ impl Store {
             if inserted.rows_affected() == 1 {
                 return Ok(None);
             }
-            // Of several retries, one takes over from a dead process.
+            // Of several retries, one takes over from a dead process, or after a failure.
             let taken_over = sqlx::query(
                 "UPDATE idempotency SET leased_until = $6
                  WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND body_hash = $4
@@ -136,18 +147,21 @@ impl Store {
             .bind(key)
             .fetch_optional(&mut *tx)
             .await?;
-            Ok(row.map(|row| AnswerRow {
-                status: if is_mine { Some(0) } else { row.status },
-                ..row
-            }))
+            Ok(row.map(|row| (is_mine, row)))
         })?;
-        let Some(row) = kept else {
+        let Some((is_mine, row)) = kept else {
             return Ok(Claim::Run {
                 since: from_ms(to_ms(now)),
             });
         };
         if row.body_hash != body_hash {
             return Ok(Claim::OtherBody);
+        }
+        if is_mine {
+            // Under the same token, so that what was billed is not billed again.
+            return Ok(Claim::Run {
+                since: from_ms(row.created_at),
+            });
         }
         Ok(match (row.status, row.content_type, row.body) {
             (Some(status), Some(content_type), Some(body)) => Claim::Replay(KeptAnswer {
@@ -156,11 +170,7 @@ impl Store {
                 body,
             }),
             (None, _, _) => Claim::Busy,
-            // Its process died, or the answer was too large to keep: run again, under the same
-            // token, so that what was billed is not billed again.
-            _ => Claim::Run {
-                since: from_ms(row.created_at),
-            },
+            _ => Claim::TooLarge,
         })
     }
 
@@ -215,7 +225,8 @@ impl Store {
         })
     }
 
-    /// Releases the key, so that a retry does the work: the request failed and was not billed.
+    /// Ends the claim, so that a retry does the work: the request failed. It stays a use of the key
+    /// from when it was first used, because what it has fetched may be billed.
     #[crate::boxed]
     pub async fn release_idempotency(
         &self,
@@ -225,7 +236,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query(
-                "DELETE FROM idempotency
+                "UPDATE idempotency SET leased_until = 0
                  WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND status IS NULL",
             )
             .bind(project.get())

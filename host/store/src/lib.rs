@@ -47,8 +47,8 @@ mod worker_lock;
 pub mod writer;
 
 pub use accounts::{
-    ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, NewKey, NewProject, NewSignup,
-    Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
+    ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, MOST_ACTIVE_KEYS, NewKey,
+    NewProject, NewSignup, Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
 };
 pub use bodies::encoding::{BodyEncoding, StoredBody};
 pub use bodies::moving::Moved;

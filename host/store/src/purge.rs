@@ -12,6 +12,10 @@ use crate::time::{from_ms, to_ms};
 
 /// Rows per transaction, so that purging never blocks other writers for long.
 const CHUNK: i64 = 500;
+/// How long a key is listed after its end.
+const ENDED_KEYS: TimeDelta = TimeDelta::days(90);
+/// How long answers to requests with an Idempotency-Key are kept.
+const ANSWERS: TimeDelta = TimeDelta::hours(24);
 
 /// How long rows are kept.
 #[derive(Clone, Copy, Debug)]
@@ -55,9 +59,20 @@ impl Store {
                 break;
             }
         }
-        removed += self
-            .purge_idempotency(to_ms(now - TimeDelta::hours(24)))
-            .await?;
+        loop {
+            let batch = self.purge_idempotency(to_ms(now - ANSWERS)).await?;
+            removed += batch;
+            if batch < CHUNK.unsigned_abs() {
+                break;
+            }
+        }
+        loop {
+            let batch = self.purge_keys(to_ms(now - ENDED_KEYS)).await?;
+            removed += batch;
+            if batch < CHUNK.unsigned_abs() {
+                break;
+            }
+        }
         removed += self.purge_reservations(to_ms(now)).await?;
         removed += self.sweep_plugin_state(now).await?;
         let records = from_ms(before(keep.plugin_records));
@@ -87,7 +102,11 @@ impl Store {
     }
 
     async fn purge_idempotency(&self, before: i64) -> Result<u64, StoreError> {
-        transact!(self.db, tx => sql::idempotency::delete_before(tx, before).await)
+        transact!(self.db, tx => sql::idempotency::delete_before(tx, before, CHUNK).await)
+    }
+
+    async fn purge_keys(&self, before: i64) -> Result<u64, StoreError> {
+        transact!(self.db, tx => sql::keys::delete_ended(tx, before, CHUNK).await)
     }
 
     /// Deletes reservations of dead processes.

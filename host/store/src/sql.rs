@@ -23,6 +23,7 @@ pub(crate) mod lite {
     pub(crate) use crate::leases::lite as leases;
     pub(crate) use crate::logs::lite as logs;
     pub(crate) use crate::mail::lite as mail;
+    pub(crate) use crate::monitors::rows::lite as monitors;
     pub(crate) use crate::notices::lite as notices;
     pub(crate) use crate::pages::links::lite as page_links;
     pub(crate) use crate::pages::records::lite as page_records;
@@ -60,6 +61,7 @@ pub(crate) mod pg {
     pub(crate) use crate::leases::pg as leases;
     pub(crate) use crate::logs::pg as logs;
     pub(crate) use crate::mail::pg as mail;
+    pub(crate) use crate::monitors::rows::pg as monitors;
     pub(crate) use crate::notices::pg as notices;
     pub(crate) use crate::pages::links::pg as page_links;
     pub(crate) use crate::pages::records::pg as page_records;

@@ -13,6 +13,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
+use crate::validate::shown;
 use crate::warnings::unknown_members;
 use orbweaver_actors as actors;
 
@@ -66,8 +67,8 @@ pub(super) async fn run_actor(
     payload: Payload<Value>,
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
-    let input = payload.value;
-    accepted(&ctx, &name, &input).await?;
+    let mut input = payload.value;
+    accepted(&ctx, &name, &mut input).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     let request_id = ctx.scope.id().to_owned();
     Ok(idempotency::once(&ctx, &digest, |token| async move {
@@ -86,19 +87,31 @@ pub(super) async fn run_actor(
     .await)
 }
 
-/// Checks that the actor is loaded and takes this input.
+/// Checks that the actor is loaded and takes this input. Members that are null and not required are
+/// taken out of it: null is an optional field that is not given, as in all other bodies.
 ///
 /// # Errors
 /// 404 for an unknown actor; 422 for an input that its schema or the guard refuses.
-pub(super) async fn accepted(ctx: &Ctx, name: &str, input: &Value) -> Result<(), ApiError> {
+pub(super) async fn accepted(ctx: &Ctx, name: &str, input: &mut Value) -> Result<(), ApiError> {
     let engine = ctx.engine();
     engine.await_plugin(Kind::Actor, name).await;
     let actor = engine.actor(name);
     let actor = actor.ok_or_else(|| missing(&engine, name))?;
     if let Some(schema) = &actor.input_schema {
         ctx.scope.note_unknown(unknown_members(schema, input));
+        drop_absent(schema, input);
     }
     check(&ctx.app, &engine, &actor, input).await
+}
+
+fn drop_absent(schema: &Value, input: &mut Value) {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| {
+        required.is_some_and(|names| names.iter().any(|known| known.as_str() == Some(name)))
+    };
+    if let Some(members) = input.as_object_mut() {
+        members.retain(|name, value| !value.is_null() || is_required(name));
+    }
 }
 
 /// The schema, then the guard: both before an Idempotency-Key is claimed.
@@ -125,5 +138,5 @@ fn missing(engine: &Engine, name: &str) -> ApiError {
     } else {
         format!("loaded are {}", names.join(", "))
     };
-    ApiError::not_found(format!("there is no actor `{name}`: {there}"))
+    ApiError::not_found(format!("there is no actor `{}`: {there}", shown(name)))
 }

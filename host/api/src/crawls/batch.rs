@@ -188,6 +188,9 @@ pub(super) async fn create_batch(
         if let Some(run) = app.store.run_by_key(project, key, since).await? {
             return answer(&Created::Replayed(Box::new(run)), &list, &ctx, None);
         }
+        if let Some(monitor) = app.store.monitor_by_key(project, key, since).await? {
+            return answer(&Created::Monitor(Box::new(monitor)), &list, &ctx, None);
+        }
     }
     // A run needs a page at least; the reservation goes back at once.
     let page = Amount::pages(1);
@@ -216,6 +219,12 @@ fn answer(
     let (run, replayed) = match created {
         Created::New(run) => (run, false),
         Created::Replayed(run) => (run, true),
+        Created::Monitor(monitor) => {
+            return Err(ApiError::conflict(format!(
+                "Idempotency-Key: this key made the monitor {} within 24 hours",
+                monitor.id
+            )));
+        }
         Created::CapReached => return Err(create::cap_reached(cap, &ctx.principal.tier)),
     };
     let body = BatchReference {

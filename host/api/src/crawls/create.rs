@@ -41,7 +41,7 @@ pub(super) struct Reference {
 /// Starts a crawl or, with `cron`, makes a monitor.
 ///
 /// Billed one page for every page stored. A request with the Idempotency-Key of an earlier
-/// one gets the earlier one's run, whatever its body.
+/// one gets the earlier one's run or monitor, whatever its body.
 #[utoipa::path(
     post,
     path = "/v1/crawls",
@@ -71,6 +71,9 @@ pub(super) async fn create_crawl(
         let since = app.clock.now() - IDEMPOTENT;
         if let Some(run) = app.store.run_by_key(project, key, since).await? {
             return replayed(&run);
+        }
+        if let Some(monitor) = app.store.monitor_by_key(project, key, since).await? {
+            return crons::replayed(monitor);
         }
     }
     let tier = app.accounts.quota.caps(project).await?;
@@ -112,6 +115,7 @@ pub(super) async fn create_crawl(
     match submit::submit(&app.crawls, project, &spec, origin, cap).await? {
         Created::New(run) => reference(StatusCode::ACCEPTED, &run),
         Created::Replayed(run) => replayed(&run),
+        Created::Monitor(monitor) => crons::replayed(*monitor),
         Created::CapReached => Err(cap_reached(cap, &ctx.principal.tier)),
     }
 }
@@ -126,7 +130,8 @@ pub(super) fn cap_reached(cap: Option<u64>, tier: &str) -> ApiError {
     ApiError::rate_limited(message, RETRY_AFTER)
 }
 
-fn replayed(run: &Run) -> Result<Response, ApiError> {
+/// The answer of the request that made the run.
+pub(crate) fn replayed(run: &Run) -> Result<Response, ApiError> {
     let mut response = reference(StatusCode::ACCEPTED, run)?;
     mark_replayed(&mut response);
     Ok(response)

@@ -20,7 +20,7 @@ mod records;
 mod skipped;
 pub(super) mod words;
 
-pub(super) use create::mark_replayed;
+pub(super) use create::{mark_replayed, replayed};
 
 use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;

@@ -1,7 +1,7 @@
 //! PATCH /v1/crons/{id}.
 
 use axum::Json;
-use orbweaver_store::monitors::MonitorChange;
+use orbweaver_store::monitors::{MonitorChange, NextFire};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -66,12 +66,14 @@ pub(super) async fn change_cron(
     }
     let monitor = app.store.monitor(project, id).await?;
     let monitor = monitor.ok_or_else(no_monitor)?;
-    let was_enabled = monitor.next_fires_at.is_some();
-    let next_fires_at = match (wanted.enabled.unwrap_or(was_enabled), &given) {
-        (false, _) => Some(None),
-        (true, Some((_, next))) => Some(Some(*next)),
-        (true, None) if was_enabled => None,
-        (true, None) => Some(Some(view::schedule("schedule", &monitor.schedule, now)?.1)),
+    let next_fire = match (wanted.enabled, &given) {
+        (Some(false), _) => NextFire::Never,
+        (Some(true), Some((_, next))) => NextFire::At(*next),
+        (Some(true), None) => {
+            NextFire::IfPaused(view::schedule("schedule", &monitor.schedule, now)?.1)
+        }
+        (None, Some((_, next))) => NextFire::IfEnabled(*next),
+        (None, None) => NextFire::Unchanged,
     };
     let spec = match wanted.webhook_url {
         None => None,
@@ -84,7 +86,7 @@ pub(super) async fn change_cron(
     };
     let change = MonitorChange {
         schedule: given.map(|(schedule, _)| schedule.as_str().to_owned()),
-        next_fires_at,
+        next_fire,
         spec,
     };
     let changed = app.store.change_monitor(project, id, &change).await?;

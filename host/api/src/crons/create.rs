@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use orbweaver_core::ids::MonitorId;
 use orbweaver_store::monitors::{CreatedMonitor, Monitor, NewMonitor};
 use serde::Serialize;
@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use super::view;
 use crate::context::Ctx;
+use crate::crawls;
 use crate::error::ApiError;
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_crawl::submit::{shown_proxy, url_key};
@@ -56,14 +57,8 @@ pub(crate) async fn create(ctx: &Ctx, spec: &CrawlSpec, cron: &str) -> Result<Re
     let cap = app.accounts.quota.caps(project).await?.monitors.0;
     match app.store.create_monitor(&new, cap).await? {
         CreatedMonitor::New(monitor) => answer(*monitor),
-        CreatedMonitor::Replayed(monitor) => {
-            let mut response = answer(*monitor)?;
-            response.headers_mut().insert(
-                HeaderName::from_static("idempotent-replayed"),
-                HeaderValue::from_static("true"),
-            );
-            Ok(response)
-        }
+        CreatedMonitor::Replayed(monitor) => replayed(*monitor),
+        CreatedMonitor::Run(run) => crawls::replayed(&run),
         CreatedMonitor::CapReached => Err(ApiError::rate_limited(
             format!(
                 "the project has {} monitors, as many as its tier allows, paused ones included",
@@ -72,6 +67,13 @@ pub(crate) async fn create(ctx: &Ctx, spec: &CrawlSpec, cron: &str) -> Result<Re
             RETRY_AFTER,
         )),
     }
+}
+
+/// The answer of the request that made the monitor.
+pub(crate) fn replayed(monitor: Monitor) -> Result<Response, ApiError> {
+    let mut response = answer(monitor)?;
+    crawls::mark_replayed(&mut response);
+    Ok(response)
 }
 
 fn answer(monitor: Monitor) -> Result<Response, ApiError> {

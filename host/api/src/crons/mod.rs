@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 
-pub(super) use create::{Made, create};
+pub(super) use create::{Made, create, replayed};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -11,6 +11,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::OptionalPayload;
+use crate::validate::shown;
 use crate::warnings::unknown_members;
 use orbweaver_actors as actors;
 
@@ -104,7 +105,8 @@ async fn fetch(
         return Err(ApiError::invalid(
             "domain",
             format!(
-                "there is no fetcher for `{domain}`; GET /v1/cloud/scrapers lists those there are"
+                "there is no fetcher for `{}`; GET /v1/cloud/scrapers lists those there are",
+                shown(&domain)
             ),
         ));
     };

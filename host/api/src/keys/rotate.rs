@@ -3,12 +3,13 @@
 use axum::Json;
 use chrono::TimeDelta;
 use orbweaver_core::json_number::whole;
+use orbweaver_store::MOST_ACTIVE_KEYS;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
-use crate::error::{ApiError, BodyErrors, CommonErrors};
+use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::input::Optional;
 use orbweaver_accounts::new_key::FreshKey;
 
@@ -68,6 +69,7 @@ fn label(label: Option<String>) -> Result<Option<String>, ApiError> {
     request_body = Option<RotateRequest>,
     responses(
         (status = 200, description = "The new key", body = Rotated),
+        (status = 409, description = "The project has 100 active keys, and the grace period would keep them", body = ErrorBody),
         CommonErrors,
         BodyErrors,
     )
@@ -88,7 +90,7 @@ pub(super) async fn rotate_keys(
     let now = ctx.app.clock.now();
     let end = now + TimeDelta::seconds(i64::try_from(grace).unwrap_or(i64::MAX));
     let (store, actor) = (&ctx.app.store, &ctx.principal.prefix);
-    store
+    let rotated = store
         .rotate_keys(
             ctx.principal.project,
             &key.row(label.as_deref()),
@@ -97,6 +99,12 @@ pub(super) async fn rotate_keys(
             now,
         )
         .await?;
+    if rotated.is_none() {
+        return Err(ApiError::conflict(format!(
+            "the project has {MOST_ACTIVE_KEYS} active keys; revoke one with \
+             DELETE /v1/keys/{{prefix}}, or send grace_seconds 0, which ends all others"
+        )));
+    }
     ctx.app.accounts.keys.changed();
     Ok(Json(Rotated {
         api_key: key.expose().to_owned(),

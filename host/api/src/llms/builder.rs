@@ -117,11 +117,12 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
             let again = Origin::default();
             match submit::submit(&app.crawls, project, &crawl, again, cap).await? {
                 Created::New(run) | Created::Replayed(run) => Ok(*run),
-                Created::CapReached => Err(LlmsError::Busy),
+                Created::CapReached | Created::Monitor(_) => Err(LlmsError::Busy),
             }
         }
         Created::New(run) | Created::Replayed(run) => Ok(*run),
-        Created::CapReached => Err(LlmsError::Busy),
+        // No monitor has such a key.
+        Created::CapReached | Created::Monitor(_) => Err(LlmsError::Busy),
     }
 }
 

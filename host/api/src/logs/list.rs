@@ -58,7 +58,7 @@ impl Params {
             ));
         }
         if let Some(prefix) = &self.key_prefix
-            && prefix.len() != key::SHOWN
+            && !key::is_prefix(prefix)
         {
             return Err(ApiError::invalid(
                 "key_prefix",

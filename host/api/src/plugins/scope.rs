@@ -11,6 +11,7 @@ use utoipa::IntoParams;
 use super::name;
 use crate::context::Ctx;
 use crate::error::ApiError;
+use crate::validate::shown;
 
 /// The query of requests about plugins.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -135,11 +136,6 @@ impl Scope {
             name,
         })
     }
-}
-
-/// A name of a request, for an error's message.
-fn shown(given: &str) -> String {
-    given.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
 /// Seconds after which a project that has too many plugins may try again: no time makes room, so it

@@ -7,12 +7,23 @@ mod fields;
 
 use std::fmt;
 
-use chrono::{DateTime, TimeZone as _, Utc};
-use croner::Cron;
+use chrono::{DateTime, Datelike as _, NaiveDate, Utc};
 use croner::parser::{CronParser, Seconds, Year};
+use croner::{Cron, Weekday};
 
 /// Longest accepted expression, in bytes: every field may list all its values.
 pub const MAX_CRON_BYTES: usize = 512;
+
+const LEAP_YEAR: i32 = 2000;
+const WEEKDAYS: [Weekday; 7] = [
+    Weekday::Sunday,
+    Weekday::Monday,
+    Weekday::Tuesday,
+    Weekday::Wednesday,
+    Weekday::Thursday,
+    Weekday::Friday,
+    Weekday::Saturday,
+];
 
 /// A recurring schedule.
 #[derive(Clone)]
@@ -50,12 +61,34 @@ impl Schedule {
             text: text.split_ascii_whitespace().collect::<Vec<_>>().join(" "),
             cron,
         };
-        // The calendar repeats, so a day without a match by then never occurs.
-        let any = Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).single();
-        if any.is_none_or(|any| schedule.next_after(any).is_none()) {
+        if !schedule.has_a_day() {
             return Err(InvalidSchedule("names a day that never comes".to_owned()));
         }
         Ok(schedule)
+    }
+
+    /// Whether any day matches. A leap year has every day of every month, and each month of it
+    /// every weekday, so what it lacks never comes. Searching for a time that never comes would
+    /// take `croner` through thousands of years.
+    fn has_a_day(&self) -> bool {
+        let pattern = &self.cron.pattern;
+        let days = (1..=366).filter_map(|day| NaiveDate::from_yo_opt(LEAP_YEAR, day));
+        for day in days {
+            let weekday = day.weekday().num_days_from_sunday() as usize;
+            let Some(weekday) = WEEKDAYS.get(weekday) else {
+                continue;
+            };
+            let (month, number) = (day.month(), day.day());
+            if matches!(pattern.month_match(month), Ok(true))
+                && matches!(
+                    pattern.day_match(LEAP_YEAR, month, number, *weekday),
+                    Ok(true)
+                )
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// The first time after `time`, to the minute. `None` beyond the year 5000.
@@ -83,7 +116,7 @@ impl fmt::Display for Schedule {
 
 #[cfg(test)]
 mod tests {
-    use chrono::Datelike as _;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -167,6 +200,30 @@ mod tests {
         }
         let long = format!("{}0 * * * *", "0,".repeat(300));
         assert!(Schedule::parse(&long).is_err());
+    }
+
+    #[test]
+    fn a_day_that_never_comes_is_known_without_a_search() {
+        let started = Instant::now();
+        for month in 1..=12 {
+            for day in 1..=31 {
+                let comes = NaiveDate::from_ymd_opt(LEAP_YEAR, month, day).is_some();
+                for (fields, fires) in [
+                    (format!("0 0 {day} {month} *"), comes),
+                    (format!("0 0 {day} {month} 0"), true),
+                    (format!("0 0 {day} {month} */7"), true),
+                    (format!("0 0 {day} {month},1 *"), true),
+                ] {
+                    assert_eq!(Schedule::parse(&fields).is_ok(), fires, "{fields}");
+                }
+            }
+        }
+        for _ in 0..1_000 {
+            assert!(Schedule::parse("0 0 30,31 2 *").is_err());
+        }
+        // A search to the year 5000 takes more than 20 ms for each.
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(10), "{took:?}");
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::settings::ACCOUNTS_VERSION;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
+/// Active keys that a project may have: each rotation with a grace period adds one.
+pub const MOST_ACTIVE_KEYS: u32 = 100;
+
 /// SHA-256 of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash([u8; 32]);
@@ -258,6 +261,23 @@ per_database! {
         .await?)
     }
 
+    /// Deletes keys that ended before `before`, with their events; returns how many.
+    pub(crate) async fn delete_ended(
+        conn: &mut Conn,
+        before: i64,
+        limit: i64,
+    ) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys
+                 WHERE revoked_at < $1 OR expires_at < $1 ORDER BY id LIMIT $2)",
+        )
+        .bind(before)
+        .bind(limit)
+        .execute(&mut *conn)
+        .await?;
+        Ok(done.rows_affected())
+    }
+
     /// Revokes a key.
     pub(crate) async fn revoke(
         conn: &mut Conn,
@@ -373,7 +393,8 @@ impl Store {
     }
 
     /// Stores another key of a project. The existing keys expire at `end`, except those that
-    /// expire earlier.
+    /// expire earlier. `None`, and nothing is changed, where more than [`MOST_ACTIVE_KEYS`] would be
+    /// active.
     ///
     /// # Errors
     /// [`StoreError::Exists`] if that key is stored already.
@@ -385,18 +406,26 @@ impl Store {
         end: DateTime<Utc>,
         actor: &str,
         now: DateTime<Utc>,
-    ) -> Result<KeyId, StoreError> {
-        let id: Result<i64, StoreError> = transact!(self.db, tx => {
+    ) -> Result<Option<KeyId>, StoreError> {
+        let id: Result<Option<i64>, StoreError> = transact!(self.db, tx => {
             sql::projects::lock(tx, project).await?;
+            if end > now {
+                let keys = sql::keys::validity(tx, project).await?;
+                let active = keys.iter().filter(|key| key.is_active(now)).count();
+                if active >= MOST_ACTIVE_KEYS as usize {
+                    return Ok(None);
+                }
+            }
             let grace = KeyChange { project, action: "grace", actor, at: now };
             for key in sql::keys::end_at(tx, project, end).await? {
                 sql::keys::note(tx, key, grace).await?;
             }
             let id = sql::keys::insert(tx, key, KeyChange::issued(project, actor, now)).await?;
             sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
-            Ok(id)
+            Ok(Some(id))
         });
-        id.map(KeyId).map_err(|error| error.or_exists("that key"))
+        id.map(|id| id.map(KeyId))
+            .map_err(|error| error.or_exists("that key"))
     }
 
     /// Revokes the keys of that prefix, unless no active key would be left, or only such as

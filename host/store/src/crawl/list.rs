@@ -27,6 +27,11 @@ impl Store {
                 if let Some(run) = sql::runs::by_key(tx, new.project, key).await? {
                     return Ok(Created::Replayed(Box::new(run)));
                 }
+                if let Some(monitor) =
+                    sql::monitors::by_key(tx, new.project, key, new.enqueued_at).await?
+                {
+                    return Ok(Created::Monitor(Box::new(monitor)));
+                }
             }
             let is_over = match cap {
                 Some(cap) => sql::runs::count_active(tx, new.project).await? >= u64::from(cap),

@@ -3,8 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
-use crate::db::{read, transact};
+use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
+use crate::runs::Run;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
@@ -68,6 +69,8 @@ pub enum CreatedMonitor {
     New(Box<Monitor>),
     /// The Idempotency-Key already created this monitor.
     Replayed(Box<Monitor>),
+    /// The Idempotency-Key already created this run.
+    Run(Box<Run>),
     /// The project's cap of monitors is reached.
     CapReached,
 }
@@ -77,10 +80,40 @@ pub enum CreatedMonitor {
 pub struct MonitorChange {
     /// New schedule.
     pub schedule: Option<String>,
-    /// New next fire: `Some(None)` pauses the monitor.
-    pub next_fires_at: Option<Option<DateTime<Utc>>>,
+    /// New next fire.
+    pub next_fire: NextFire,
     /// New crawl as JSON, and whether it has a webhook.
     pub spec: Option<(String, bool)>,
+}
+
+/// What becomes of a monitor's next fire. The database decides what depends on whether it is paused:
+/// another request may pause or resume it meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NextFire {
+    /// It stays.
+    #[default]
+    Unchanged,
+    /// The monitor is paused.
+    Never,
+    /// It fires at this time, whether it was paused or not.
+    At(DateTime<Utc>),
+    /// It fires at this time, unless it is paused.
+    IfEnabled(DateTime<Utc>),
+    /// It fires at this time, if it is paused.
+    IfPaused(DateTime<Utc>),
+}
+
+impl NextFire {
+    /// The new time where the monitor is enabled, and where it is paused; `None` leaves it.
+    fn times(self) -> [Option<Option<i64>>; 2] {
+        match self {
+            Self::Unchanged => [None, None],
+            Self::Never => [Some(None), Some(None)],
+            Self::At(time) => [Some(Some(to_ms(time))), Some(Some(to_ms(time)))],
+            Self::IfEnabled(time) => [Some(Some(to_ms(time))), None],
+            Self::IfPaused(time) => [None, Some(Some(to_ms(time)))],
+        }
+    }
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -119,8 +152,57 @@ impl From<MonitorRow> for Monitor {
     }
 }
 
+per_database! {
+    /// The monitor that this Idempotency-Key created within a day before `now`. An older use of the
+    /// key is forgotten.
+    pub(crate) async fn by_key(
+        conn: &mut Conn,
+        project: ProjectId,
+        key: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Monitor>, StoreError> {
+        sqlx::query(
+            "UPDATE monitors SET idem_key = NULL
+             WHERE project_id = $1 AND idem_key = $2 AND created_at <= $3",
+        )
+        .bind(project.get())
+        .bind(key)
+        .bind(to_ms(now - IDEMPOTENT))
+        .execute(&mut *conn)
+        .await?;
+        let row: Option<MonitorRow> = sqlx::query_as(concat!(
+            "SELECT ", columns!(), " FROM monitors WHERE project_id = $1 AND idem_key = $2"
+        ))
+        .bind(project.get())
+        .bind(key)
+        .fetch_optional(&mut *conn)
+        .await?;
+        Ok(row.map(Monitor::from))
+    }
+
+    /// Where the run that a monitor started last is deleted, its last one is the newest that is
+    /// left.
+    pub(crate) async fn forget_run(
+        conn: &mut Conn,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE monitors SET last_run_id =
+                 (SELECT max(r.id) FROM runs r
+                  WHERE r.project_id = $1 AND r.monitor_id = monitors.id)
+             WHERE project_id = $1 AND last_run_id = $2",
+        )
+        .bind(project.get())
+        .bind(run.get())
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+}
+
 impl Store {
-    /// Creates a monitor, unless its Idempotency-Key already created one or the project has
+    /// Creates a monitor, unless its Idempotency-Key already created one, or a run, or the project has
     /// `cap` monitors, paused ones included.
     #[crate::boxed]
     pub async fn create_monitor(
@@ -132,24 +214,12 @@ impl Store {
             // Without the lock, two requests could both use the last free place.
             sql::projects::lock(tx, new.project).await?;
             if let Some(key) = &new.idem_key {
-                sqlx::query(
-                    "UPDATE monitors SET idem_key = NULL
-                     WHERE project_id = $1 AND idem_key = $2 AND created_at <= $3",
-                )
-                .bind(new.project.get())
-                .bind(key.as_str())
-                .bind(to_ms(new.created_at - IDEMPOTENT))
-                .execute(&mut *tx)
-                .await?;
-                let known: Option<MonitorRow> = sqlx::query_as(concat!(
-                    "SELECT ", columns!(), " FROM monitors WHERE project_id = $1 AND idem_key = $2"
-                ))
-                .bind(new.project.get())
-                .bind(key.as_str())
-                .fetch_optional(&mut *tx)
-                .await?;
-                if let Some(row) = known {
-                    return Ok(CreatedMonitor::Replayed(Box::new(row.into())));
+                if let Some(known) = sql::monitors::by_key(tx, new.project, key, new.created_at).await? {
+                    return Ok(CreatedMonitor::Replayed(Box::new(known)));
+                }
+                sql::runs::forget_key(tx, new.project, key, new.created_at - IDEMPOTENT).await?;
+                if let Some(run) = sql::runs::by_key(tx, new.project, key).await? {
+                    return Ok(CreatedMonitor::Run(Box::new(run)));
                 }
             }
             if let Some(cap) = cap {
@@ -218,6 +288,28 @@ impl Store {
         Ok(row.map(Monitor::from))
     }
 
+    /// The monitor created with this Idempotency-Key of the project, if that was after `since`.
+    #[crate::boxed]
+    pub async fn monitor_by_key(
+        &self,
+        project: ProjectId,
+        key: &str,
+        since: DateTime<Utc>,
+    ) -> Result<Option<Monitor>, StoreError> {
+        let row: Option<MonitorRow> = read!(self.db, pool => {
+            sqlx::query_as(concat!(
+                "SELECT ", columns!(), " FROM monitors
+                 WHERE project_id = $1 AND idem_key = $2 AND created_at > $3"
+            ))
+            .bind(project.get())
+            .bind(key)
+            .bind(to_ms(since))
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(row.map(Monitor::from))
+    }
+
     /// Changes a monitor of the project; `None` if it does not exist.
     #[crate::boxed]
     pub async fn change_monitor(
@@ -226,11 +318,15 @@ impl Store {
         id: MonitorId,
         change: &MonitorChange,
     ) -> Result<Option<Monitor>, StoreError> {
+        let [enabled, paused] = change.next_fire.times();
         let row: Option<MonitorRow> = transact!(self.db, tx => {
             Ok(sqlx::query_as(concat!(
                 "UPDATE monitors SET
                      schedule = COALESCE($3, schedule),
-                     next_fires_at = CASE WHEN $4 = 1 THEN $5 ELSE next_fires_at END,
+                     next_fires_at = CASE
+                         WHEN $4 = 1 AND next_fires_at IS NOT NULL THEN $5
+                         WHEN $8 = 1 AND next_fires_at IS NULL THEN $9
+                         ELSE next_fires_at END,
                      spec = COALESCE($6, spec),
                      has_webhook = COALESCE($7, has_webhook)
                  WHERE id = $1 AND project_id = $2
@@ -239,10 +335,12 @@ impl Store {
             .bind(id.get())
             .bind(project.get())
             .bind(change.schedule.as_deref())
-            .bind(i64::from(change.next_fires_at.is_some()))
-            .bind(change.next_fires_at.flatten().map(to_ms))
+            .bind(i64::from(enabled.is_some()))
+            .bind(enabled.flatten())
             .bind(change.spec.as_ref().map(|(spec, _)| spec.as_str()))
             .bind(change.spec.as_ref().map(|(_, webhook)| i64::from(*webhook)))
+            .bind(i64::from(paused.is_some()))
+            .bind(paused.flatten())
             .fetch_optional(&mut *tx)
             .await?)
         })?;

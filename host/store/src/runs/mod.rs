@@ -20,6 +20,7 @@ use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
 use crate::db::{read, signed, transact};
 use crate::error::StoreError;
+use crate::monitors::Monitor;
 use crate::store::Store;
 use crate::time::to_ms;
 use rows::{RunRow, columns};
@@ -180,6 +181,8 @@ pub enum Created {
     New(Box<Run>),
     /// The Idempotency-Key already created this run.
     Replayed(Box<Run>),
+    /// The Idempotency-Key already created this monitor.
+    Monitor(Box<Monitor>),
     /// The project's cap of queued and running runs is reached.
     CapReached,
 }

@@ -46,6 +46,7 @@ impl Store {
             if done.rows_affected() == 0 {
                 return Ok(false);
             }
+            sql::monitors::forget_run(tx, project, run).await?;
             sql::run_parts::close_all(tx, project, run).await?;
             sqlx::query(
                 "INSERT INTO run_deletions (run_id, project_id, requested_at) VALUES ($1, $2, $3)",

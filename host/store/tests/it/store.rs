@@ -20,6 +20,7 @@ crate::support::on_both_databases! {
     the_cache_finds_the_newest_page_that_fits
     a_bad_row_fails_only_its_own_request
     an_idempotency_key_is_claimed_once
+    long_ended_keys_and_old_answers_are_purged
     queued_writes_are_there_after_a_restart
     memory_is_released_beside_work
 }
@@ -443,7 +444,11 @@ async fn an_idempotency_key_is_claimed_once(options: Options) {
         .release_idempotency(a, "/v1/scan", "key")
         .await
         .unwrap();
-    assert_eq!(claim(&body, now()).await, Claim::Run { since: now() });
+    // After a failure one retry runs again, under the token of the first: it may be billed.
+    let retried = now() + TimeDelta::seconds(5);
+    assert_eq!(claim(&other, retried).await, Claim::OtherBody);
+    assert_eq!(claim(&body, retried).await, Claim::Run { since: now() });
+    assert_eq!(claim(&body, retried).await, Claim::Busy);
     store
         .keep_answer(
             a,
@@ -482,13 +487,54 @@ async fn an_idempotency_key_is_claimed_once(options: Options) {
     assert_eq!(claim(&body, seconds(40)).await, Claim::OtherBody);
     assert_eq!(claim(&other, seconds(40)).await, Claim::Run { since: free });
     assert_eq!(claim(&other, seconds(40)).await, Claim::Busy);
-    // Too large to keep: run again, under the same token.
+    // Too large to keep: it is not worked on again.
     store
         .keep_answer(a, "/v1/scan", "key", 200, None)
         .await
         .unwrap();
     let again = free + TimeDelta::hours(1);
-    assert_eq!(claim(&other, again).await, Claim::Run { since: free });
+    assert_eq!(claim(&other, again).await, Claim::TooLarge);
+}
+
+async fn long_ended_keys_and_old_answers_are_purged(options: Options) {
+    let store = open(&options).await;
+    let a = project(&store, "a").await;
+    let rotate = async |name: &str, at| {
+        let key = NewKey {
+            hash: KeyHash::digest(name),
+            prefix: "orb_aaaaaaaa",
+            label: Some(name),
+        };
+        let rotated = store.rotate_keys(a, &key, at, "cli", at).await;
+        rotated.unwrap().expect("a place for a key");
+    };
+    let day = TimeDelta::days(1);
+    rotate("second", now()).await;
+    rotate("third", now() + day).await;
+    for number in 0..1_100 {
+        let key = number.to_string();
+        let claimed = store.claim_idempotency(a, "/v1/scan", &key, &[0; 32], now());
+        claimed.await.unwrap();
+    }
+    let month = std::time::Duration::from_secs(30 * 86_400);
+    let keep = Retention {
+        scans: month,
+        request_log: month,
+        plugin_records: month,
+    };
+    let labels = async || -> Vec<Option<String>> {
+        let keys = store.keys(a).await.unwrap();
+        keys.into_iter().map(|key| key.label).collect()
+    };
+    assert_eq!(store.purge(&keep, now() + day).await.unwrap(), 0);
+    assert_eq!(store.purge(&keep, now() + day * 2).await.unwrap(), 1_100);
+    assert_eq!(labels().await.len(), 3);
+    // The first key ended on the first day.
+    assert_eq!(store.purge(&keep, now() + day * 91).await.unwrap(), 1);
+    let left = ["second", "third"].map(|label| Some(label.to_owned()));
+    assert_eq!(labels().await, left);
+    assert_eq!(store.purge(&keep, now() + day * 400).await.unwrap(), 1);
+    assert_eq!(labels().await, [Some("third".to_owned())]);
 }
 
 async fn queued_writes_are_there_after_a_restart(options: Options) {

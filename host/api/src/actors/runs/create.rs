@@ -79,10 +79,10 @@ pub(super) async fn create_run(
     ctx: Ctx,
     Path(name): Path<String>,
     query: Query<Params>,
-    payload: Payload<Value>,
+    mut payload: Payload<Value>,
 ) -> Result<Response, ApiError> {
     let (app, project) = (&ctx.app, ctx.principal.project);
-    accepted(&ctx, &name, &payload.value).await?;
+    accepted(&ctx, &name, &mut payload.value).await?;
     let webhook_url = query.0.webhook_url.as_deref();
     if let Some(url) = webhook_url {
         validate::url(app, "webhook_url", url)?;

@@ -211,6 +211,7 @@ impl Crawl {
         .await?
         {
             Created::New(run) | Created::Replayed(run) => Ok(*run),
+            Created::Monitor(monitor) => bail!("the key made the monitor {}", monitor.id),
             Created::CapReached => bail!(
                 "project {} has reached its cap of queued and running crawls; see \
                  `orbweaver crawl --resume`",

@@ -1,8 +1,9 @@
 //! Monitors and their fires.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_store::crawl::{Created, NewRun};
 use orbweaver_store::monitors::{
-    CreatedMonitor, DueMonitor, Fired, Monitor, MonitorChange, NewMonitor,
+    CreatedMonitor, DueMonitor, Fired, Monitor, MonitorChange, NewMonitor, NextFire,
 };
 use orbweaver_store::{Options, Store};
 
@@ -10,7 +11,10 @@ use super::{crawl, create, end, fire, new_monitor, now, open, project, seconds, 
 
 crate::support::on_both_databases! {
     monitors_are_capped_and_belong_to_their_project
+    a_change_of_the_schedule_leaves_a_monitor_paused
     an_idempotency_key_returns_its_monitor_for_a_day
+    a_key_makes_a_run_or_a_monitor
+    a_deleted_run_is_no_monitors_last_one
     a_fire_happens_once_with_several_nodes
     a_fire_waits_for_a_slot_and_for_its_own_run
     only_a_run_with_content_becomes_a_baseline
@@ -26,7 +30,7 @@ async fn monitors_are_capped_and_belong_to_their_project(options: Options) {
         .await
         .unwrap();
     let paused = MonitorChange {
-        next_fires_at: Some(None),
+        next_fire: NextFire::Never,
         ..MonitorChange::default()
     };
     let change = |by| store.change_monitor(by, first.id, &paused);
@@ -59,7 +63,7 @@ async fn monitors_are_capped_and_belong_to_their_project(options: Options) {
 
     let changed = MonitorChange {
         schedule: Some("0 0 * * *".to_owned()),
-        next_fires_at: None,
+        next_fire: NextFire::Unchanged,
         spec: Some(("{}".to_owned(), false)),
     };
     let second = store.monitors(project_id).await.unwrap()[0].clone();
@@ -73,6 +77,36 @@ async fn monitors_are_capped_and_belong_to_their_project(options: Options) {
         ..second
     };
     assert_eq!(after, Some(expected));
+}
+
+async fn a_change_of_the_schedule_leaves_a_monitor_paused(options: Options) {
+    let (store, project) = open(&options).await;
+    let monitor = create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let (first, second) = (now() + seconds(60), now() + seconds(120));
+    // Each in turn, and the next fire that it leaves. A request that read the monitor before
+    // another one paused it asks for `IfEnabled`.
+    for (next_fire, expected) in [
+        (NextFire::IfEnabled(first), Some(first)),
+        (NextFire::IfPaused(second), Some(first)),
+        (NextFire::Never, None),
+        (NextFire::IfEnabled(second), None),
+        (NextFire::Unchanged, None),
+        (NextFire::IfPaused(second), Some(second)),
+        (NextFire::Unchanged, Some(second)),
+        (NextFire::Never, None),
+        (NextFire::At(first), Some(first)),
+    ] {
+        let change = MonitorChange {
+            schedule: Some("0 0 * * *".to_owned()),
+            next_fire,
+            spec: None,
+        };
+        let changed = store.change_monitor(project, monitor.id, &change).await;
+        let left = changed.unwrap().unwrap().next_fires_at;
+        assert_eq!(left, expected, "{next_fire:?}");
+    }
 }
 
 async fn an_idempotency_key_returns_its_monitor_for_a_day(options: Options) {
@@ -89,6 +123,65 @@ async fn an_idempotency_key_returns_its_monitor_for_a_day(options: Options) {
         ..new
     };
     assert_ne!(create(&store, &later, None).await.unwrap().id, first.id);
+}
+
+async fn a_key_makes_a_run_or_a_monitor(options: Options) {
+    let (store, project) = open(&options).await;
+    let key = |number: u32| Some(format!("11111111-2222-3333-4444-{number:012}"));
+    let new_run = |number, at| NewRun {
+        project,
+        url: "https://example.org/".to_owned(),
+        url_key: "https://example.org/".to_owned(),
+        spec: "{}".to_owned(),
+        seed_is_page: true,
+        proxy_shown: None,
+        monitor: None,
+        previous: None,
+        idem_key: key(number),
+        enqueued_at: at,
+        has_webhook: false,
+    };
+    let monitor_of = |number, at| NewMonitor {
+        idem_key: key(number),
+        created_at: at,
+        ..new_monitor(project, at)
+    };
+    let Created::New(run) = store.create_run(&new_run(1, now()), None).await.unwrap() else {
+        panic!("a run");
+    };
+    let monitor = create(&store, &monitor_of(2, now()), None).await.unwrap();
+    let again = store.create_monitor(&monitor_of(1, now()), None).await;
+    assert_eq!(again.unwrap(), CreatedMonitor::Run(run));
+    let again = store.create_run(&new_run(2, now()), None).await.unwrap();
+    assert_eq!(again, Created::Monitor(Box::new(monitor)));
+    assert_eq!(store.monitors(project).await.unwrap().len(), 1);
+    // After a day each may make the other.
+    let later = now() + TimeDelta::hours(24);
+    create(&store, &monitor_of(1, later), None).await.unwrap();
+    let made = store.create_run(&new_run(2, later), None).await.unwrap();
+    assert!(matches!(made, Created::New(_)), "{made:?}");
+}
+
+async fn a_deleted_run_is_no_monitors_last_one(options: Options) {
+    let (store, project) = open(&options).await;
+    let monitor = create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let pages = [("/", 200, "a")];
+    let first = crawl(&store, project, now(), &pages).await;
+    let second = crawl(&store, project, now() + seconds(300), &pages).await;
+    let third = crawl(&store, project, now() + seconds(600), &pages).await;
+    let last = async || {
+        let monitor = store.monitor(project, monitor.id).await.unwrap();
+        monitor.unwrap().last_run
+    };
+    assert_eq!(last().await, Some(third));
+    assert!(store.delete_run(project, second, now()).await.unwrap());
+    assert_eq!(last().await, Some(third));
+    assert!(store.delete_run(project, third, now()).await.unwrap());
+    assert_eq!(last().await, Some(first));
+    assert!(store.delete_run(project, first, now()).await.unwrap());
+    assert_eq!(last().await, None);
 }
 
 async fn a_fire_happens_once_with_several_nodes(options: Options) {
