@@ -41,6 +41,11 @@ impl TextHasher {
         }
     }
 
+    /// Whether there are fewer characters so far.
+    pub fn is_shorter(&self, chars: u64) -> bool {
+        self.chars + (self.buffer.len() as u64) < chars
+    }
+
     fn flush(&mut self) {
         self.sha.update(&self.buffer);
         self.chars += self.buffer.chars().count() as u64;
@@ -164,7 +169,9 @@ fn plain_len(text: &[u8]) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let fill = [b'x'; 8];
     let bytes = rest.iter().chain(fill.iter().skip(rest.len()));
-    let chunk = bytes.rev().fold(0, |chunk, &byte| chunk << 8 | u64::from(byte));
+    let chunk = bytes
+        .rev()
+        .fold(0, |chunk, &byte| chunk << 8 | u64::from(byte));
     let odd = odd_bytes(chunk, b'x').trailing_zeros() as usize / 8;
     at + odd.min(rest.len())
 }

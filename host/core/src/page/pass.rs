@@ -10,10 +10,15 @@ use orbweaver_urls::{Base, MAX_PAGE_URL_BYTES, Resolved};
 use super::facts::PageFacts;
 use super::hash::{TextHasher, collapse};
 use super::links::{Link, Links};
-use super::open::OpenElements;
+use super::open::{OpenElements, style_hides};
 use super::robots_meta::Refresh;
 use crate::limits::{MAX_ANCHOR_BYTES, MAX_LINKS, MAX_TITLE_BYTES};
 use crate::user_agent::PRODUCT_TOKEN;
+
+/// Visible text shorter than this may be a page whose content waits for a script.
+const SUSPICIOUSLY_SHORT: u64 = 200;
+/// Hidden content this long is taken for the page's own in that case.
+const PLAUSIBLY_CONTENT: usize = 2_000;
 
 /// Most images whose `alt` may replace a link's text.
 const MAX_ALTS: usize = 10_000;
@@ -43,6 +48,7 @@ fn read(html: &str, keep: Option<usize>) -> State<'_> {
             Token::Title(text) => state.title(text),
         }
     }
+    state.show_hidden();
     state
 }
 
@@ -59,6 +65,8 @@ struct SourceLink<'h> {
 struct State<'h> {
     hasher: TextHasher,
     elements: OpenElements,
+    /// Texts that are hidden at first, while next to nothing is visible; empty between blocks.
+    hidden: Vec<&'h str>,
     /// Buffer for text with decoded references.
     scratch: String,
     title: Option<String>,
@@ -86,6 +94,7 @@ impl<'h> State<'h> {
         Self {
             hasher: TextHasher::new(keep),
             elements: OpenElements::default(),
+            hidden: Vec::new(),
             scratch: String::new(),
             title: None,
             unseen: false,
@@ -125,7 +134,10 @@ impl<'h> State<'h> {
             self.gap(tag.name);
         }
         if !tag.empty {
-            self.elements.open(tag.name, tag.hidden);
+            let hidden = tag.hidden
+                || (tokens.attribute("style")).is_some_and(style_hides)
+                || (tag.name == names::DIALOG && tokens.attribute("open").is_none());
+            self.elements.open(tag.name, hidden);
         }
     }
 
@@ -145,12 +157,21 @@ impl<'h> State<'h> {
         if name.breaks() {
             self.hasher.gap();
             self.space = true;
+            if self.hidden.last().is_some_and(|last| !last.is_empty()) {
+                self.hidden.push("");
+            }
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &'h str) {
         if std::mem::take(&mut self.unseen) {
             return;
+        }
+        if self.elements.hide()
+            && !self.elements.is_template()
+            && self.hasher.is_shorter(SUSPICIOUSLY_SHORT)
+        {
+            self.hidden.push(text);
         }
         if memchr(b'&', text.as_bytes()).is_some() {
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -160,6 +181,26 @@ impl<'h> State<'h> {
             self.scratch = scratch;
         } else {
             self.visible(text);
+        }
+    }
+
+    /// Where next to nothing is visible, what is hidden is the page itself, which a script shows:
+    /// its changes are the page's.
+    fn show_hidden(&mut self) {
+        let hidden = std::mem::take(&mut self.hidden);
+        let bytes: usize = hidden.iter().map(|text| text.trim().len()).sum();
+        let is_page = self.hasher.is_shorter(1)
+            || (self.hasher.is_shorter(SUSPICIOUSLY_SHORT) && bytes >= PLAUSIBLY_CONTENT);
+        if !is_page {
+            return;
+        }
+        self.hasher.gap();
+        for text in hidden {
+            if text.is_empty() {
+                self.hasher.gap();
+            } else {
+                self.hasher.push(&decoded_text(text));
+            }
         }
     }
 
@@ -350,11 +391,19 @@ fn forbids_following(rel: &str) -> bool {
 }
 
 fn decoded(attribute: &str) -> Cow<'_, str> {
-    if !attribute.contains('&') {
-        return Cow::Borrowed(attribute);
+    decoded_in(attribute, Place::Attribute)
+}
+
+fn decoded_text(text: &str) -> Cow<'_, str> {
+    decoded_in(text, Place::Text)
+}
+
+fn decoded_in(source: &str, place: Place) -> Cow<'_, str> {
+    if !source.contains('&') {
+        return Cow::Borrowed(source);
     }
-    let mut out = String::with_capacity(attribute.len());
-    decode_into(attribute, Place::Attribute, &mut out);
+    let mut out = String::with_capacity(source.len());
+    decode_into(source, place, &mut out);
     Cow::Owned(out)
 }
 

@@ -218,6 +218,12 @@ fn the_hash_ignores_invisible_content() {
         "<title>T</title><p>Hello &amp; welcome</p><template>x</template><p>all</p><!-- 12:30 -->",
         "<title>T</title><p>Hello &amp; welcome</p><div hidden>x<div>y</div></div><p>all</p><noscript>n</noscript>",
         "<title>T</title><p>Hello &amp; welcome</p><section><span hidden>x</section><p>all</p><input hidden>",
+        "<title>T</title><p>Hello &amp; welcome<div STYLE='color:red; Display : NONE !important'>x</div><p>all",
+        "<title>T</title><p>Hello &amp; welcome</p><i style=visibility:hidden>x</i><p>all",
+        "<title>T</title><p>Hello &amp; welcome</p><dialog>x</dialog><p>all",
+        "<title>T</title><p>Hello &amp; welcome<p hidden>x <b>y</b><p>all",
+        "<title>T</title><p>Hello &amp; welcome<ul><li hidden>x<ul><li>y</ul><li>all</ul>",
+        "<title>T</title><p>Hello &amp; welcome<table><tr hidden><td>x<td>y<tr><td>all</table>",
     ] {
         assert_eq!(hash(same), plain, "{same}");
     }
@@ -225,7 +231,7 @@ fn the_hash_ignores_invisible_content() {
         "<title>U</title><p>Hello &amp; welcome</p><p>all</p>",
         "<title>T</title><p>Hello &amp; welcome</p><p>all!</p>",
         "<title>T</title><link rel=canonical href=/c><p>Hello &amp; welcome</p><p>all</p>",
-        "<title>T</title><p>Hello &amp; welcome all</p><p hidden>seen<p>all</p>",
+        "<title>T</title><p>Hello &amp; welcome</p><dialog open>seen</dialog><p>all</p>",
         "<title>T</title><p>Hello & welcomeall",
     ] {
         assert_ne!(hash(other), plain, "{other}");
@@ -236,6 +242,17 @@ fn the_hash_ignores_invisible_content() {
             .bytes()
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
     );
+}
+
+#[test]
+fn a_page_that_a_script_shows_has_the_hash_of_its_content() {
+    let wrapped = |text: &str| format!("<div style='display:none'><p>{text}&amp;</p></div>");
+    assert_ne!(hash(&wrapped("one")), hash(&wrapped("two")));
+    assert_eq!(facts(&wrapped("one")).text_chars, 4);
+    let beside = |text: &str| format!("<p>Menu</p>{}", wrapped(text));
+    assert_eq!(hash(&beside("one")), hash(&beside("two")));
+    let long = "words ".repeat(400);
+    assert_ne!(hash(&beside(&long)), hash(&beside("two")));
 }
 
 /// Fault 33.
