@@ -59,6 +59,11 @@ async fn without_a_provider_opening_the_checkout_counts_as_payment() {
         let other = visit.replace(&format!("/{intent}?"), &format!("/{}?", intent + 1));
         stranger.get(&other).await.error(404, "NOT_FOUND");
 
+        // A look ahead pays nothing: the key would be lost with its answer's body.
+        let head = stranger.send("HEAD", &visit, &[], b"").await;
+        assert_eq!(head.status, 200);
+        assert_eq!(store.project_named("shop").await.unwrap(), None);
+
         let (first, second) = tokio::join!(stranger.get(&visit), stranger.get(&visit));
         let paid = [first.ok(), second.ok()];
         let keys: Vec<&str> = paid

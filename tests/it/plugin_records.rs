@@ -92,10 +92,12 @@ async fn sees_records_of_its_own_only(service: Service) {
         service.client().get(path).await.error(404, "NOT_FOUND");
     }
     let id = call["id"].clone();
-    others
-        .get(&format!("/v1/plugins/trap/calls/{id}"))
-        .await
-        .error(404, "NOT_FOUND");
+    for id in [id.to_string().as_str(), "abc", "99999999999999999999"] {
+        others
+            .get(&format!("/v1/plugins/trap/calls/{id}"))
+            .await
+            .error(404, "NOT_FOUND");
+    }
     let replay = format!("/v1/plugins/trap/calls/{id}/replay");
     others
         .post(&replay, &json!({}))

@@ -156,8 +156,8 @@ impl Text {
 
     /// The text of a piece of HTML.
     fn html(&mut self, html: &str) {
-        let mut tokens = Tokens::new(html);
-        while let Some(token) = tokens.next() {
+        let tokens = Tokens::new(html);
+        for token in tokens {
             match token {
                 Token::Start(tag) if tag.name == orbweaver_markup::names::BR => self.line_end(),
                 Token::Text(text) => {

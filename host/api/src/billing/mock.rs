@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderValue, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use orbweaver_core::ids::IntentId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -59,6 +59,7 @@ pub(super) struct MockPayment {
 )]
 pub(super) async fn mock_checkout(
     State(app): State<App>,
+    method: Method,
     Path(intent): Path<String>,
     query: Query<Params>,
 ) -> Result<Response, ApiError> {
@@ -67,6 +68,10 @@ pub(super) async fn mock_checkout(
         .map_err(|_| ApiError::not_found("there is no such checkout"))?;
     if !billing::is_mock_token(&app.accounts, intent, &query.0.token) {
         return Err(ApiError::not_found("there is no such checkout"));
+    }
+    // A look ahead, such as a link's preview, is no payment, and has no body for the key.
+    if method == Method::HEAD {
+        return Ok(StatusCode::OK.into_response());
     }
     let completed = signup::complete(&app.accounts, intent).await?;
     let mut payment = MockPayment {

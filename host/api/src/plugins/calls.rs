@@ -146,12 +146,19 @@ pub(super) async fn plugin_calls(
 )]
 pub(super) async fn plugin_call(
     ctx: Ctx,
-    Path((given, id)): Path<(String, i64)>,
+    Path((given, id)): Path<(String, String)>,
     query: Query<ScopeParams>,
 ) -> JsonAnswer<FailedPluginCall> {
     let scope = query.0.check(&ctx).await?;
+    let id = call_id(&id)?;
     let call = find(scope, &ctx, &given, id).await?.1;
     Ok(Json(FailedPluginCall::from((id, call))))
+}
+
+/// The id of a call; one that is no number is no call's.
+pub(super) fn call_id(given: &str) -> Result<i64, ApiError> {
+    let id = given.parse();
+    id.map_err(|_| ApiError::not_found(format!("no failed call {given} of this plugin is kept")))
 }
 
 /// A failed call for the caller's project, and the name of its plugin.

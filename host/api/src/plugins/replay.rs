@@ -16,7 +16,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::calls::{CallError, find};
+use super::calls::{CallError, call_id, find};
 use super::scope::{Scope, ScopeParams};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
@@ -96,10 +96,11 @@ struct StoredPage {
 )]
 pub(super) async fn replay_plugin_call(
     ctx: Ctx,
-    Path((given, id)): Path<(String, i64)>,
+    Path((given, id)): Path<(String, String)>,
     query: Query<ScopeParams>,
 ) -> Result<Response, ApiError> {
     let scope = query.0.check(&ctx).await?;
+    let id = call_id(&id)?;
     let (owner, call) = find(scope, &ctx, &given, id).await?;
     if !call.not_replayable.is_empty() {
         let why = &call.not_replayable;

