@@ -77,11 +77,12 @@ fn plugin_tests() -> Command {
 }
 
 /// Number of host tests that run at a time, unless the environment states one: on few processors
-/// more than these, because most tests wait for crawls, delays and a browser.
+/// one more than there usually are, because most tests wait for crawls, delays and a browser. With
+/// five, the services of all tests together reserve more address space than the system gives.
 fn test_threads() -> OsString {
     env::var_os("RUST_TEST_THREADS").unwrap_or_else(|| {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        processors.max(4).to_string().into()
+        processors.clamp(3, 4).to_string().into()
     })
 }
 
