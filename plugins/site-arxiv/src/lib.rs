@@ -3,7 +3,7 @@
 mod atom;
 
 use orbweaver_sdk::{Call, Error};
-use orbweaver_sites::{ListParams, encode, get, no_longer_fits, parts, unknown_path};
+use orbweaver_sites::{ListParams, encode, get, no_longer_fits, parts, shown, unknown_path};
 use serde::Serialize;
 
 orbweaver_sdk::fetcher! { fetch: fetch }
@@ -38,7 +38,10 @@ pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Paper>, Error> {
             let id = id.join("/");
             let papers = papers(&format!("{API}?id_list={}", encode(&id))).await?;
             if papers.is_empty() {
-                return Err(Error::invalid(format!("path: arXiv has no paper {id}")));
+                return Err(Error::invalid(format!(
+                    "path: arXiv has no paper {}",
+                    shown(&id)
+                )));
             }
             Ok(papers)
         }

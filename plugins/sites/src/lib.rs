@@ -4,6 +4,8 @@
 #[cfg(feature = "testing")]
 pub mod testing;
 
+use std::borrow::Cow;
+
 use orbweaver_markup::{Place, Token, Tokens, decode_into, names};
 use orbweaver_sdk::http::{self, Request};
 use orbweaver_sdk::{Error, Page};
@@ -56,7 +58,11 @@ pub fn parts(path: &str) -> Vec<&str> {
 
 /// The error for an unknown path.
 pub fn unknown_path(path: &str, known: &[&str]) -> Error {
-    Error::invalid(format!("path: `{path}` is not one of {}", known.join(", ")))
+    Error::invalid(format!(
+        "path: `{}` is not one of {}",
+        shown(path),
+        known.join(", ")
+    ))
 }
 
 /// Parses a number in a path.
@@ -65,7 +71,16 @@ pub fn unknown_path(path: &str, known: &[&str]) -> Error {
 /// When it is not a number.
 pub fn number(field: &str, text: &str) -> Result<u64, Error> {
     text.parse()
-        .map_err(|_| Error::invalid(format!("{field}: `{text}` is not a number")))
+        .map_err(|_| Error::invalid(format!("{field}: `{}` is not a number", shown(text))))
+}
+
+/// What a caller wrote, for a message: at most 80 characters of it.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 80;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or(text))),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Percent-encodes a part of a path or query, except RFC 3986's unreserved characters.
@@ -226,6 +241,24 @@ mod tests {
             "c%2B%2B%20%26%20%C3%BCn%C3%AF%2F%40x"
         );
         assert_eq!(parts("/a//b/"), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_long_path_is_cut_in_messages() {
+        let (most, long) = ("ü".repeat(80), "ü".repeat(81));
+        let message = |path: &str| unknown_path(path, &["a", "b/{id}"]).message().to_owned();
+        assert_eq!(
+            message(&most),
+            format!("path: `{most}` is not one of a, b/{{id}}")
+        );
+        assert_eq!(
+            message(&long),
+            format!("path: `{most}…` is not one of a, b/{{id}}")
+        );
+        assert_eq!(
+            number("path", &long).unwrap_err().message(),
+            format!("path: `{most}…` is not a number")
+        );
     }
 
     #[test]
