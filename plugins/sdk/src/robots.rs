@@ -188,21 +188,18 @@ fn push_list<'p>(
 /// (`Fri, 25 Jun 2027`, `June 25, 2027`), behind which there is a number; no directive begins with
 /// one.
 fn first_item(list: &str) -> (&str, Option<&str>) {
-    const DATED: &str = "unavailable_after";
-    let is_dated = |item: &str| {
-        let name = item.split(':').next().unwrap_or(item);
-        name.trim_ascii().eq_ignore_ascii_case(DATED)
-    };
+    let name = list.split([',', ';', ':']).next().unwrap_or(list);
+    let is_dated = name.trim_ascii().eq_ignore_ascii_case("unavailable_after");
     let goes_on = |after: &str| {
         let after = after.trim_ascii_start();
         after.starts_with(|c: char| c.is_ascii_digit())
     };
     let mut ends = list.match_indices([',', ';']).filter_map(|(at, mark)| {
-        let (item, after) = (list.get(..at)?, list.get(at + mark.len()..)?);
-        Some((item, mark, after))
+        let after = list.get(at + mark.len()..)?;
+        (!(is_dated && mark == "," && goes_on(after))).then_some((at, after))
     });
-    match ends.find(|(item, mark, after)| !(*mark == "," && goes_on(after) && is_dated(item))) {
-        Some((item, _, after)) => (item, Some(after)),
+    match ends.next() {
+        Some((at, after)) => (list.get(..at).unwrap_or(list), Some(after)),
         None => (list, None),
     }
 }

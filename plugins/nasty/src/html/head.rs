@@ -12,6 +12,7 @@ patterns! {
     "metas-og-names-long-content": "<meta content='{2000*y}' property='", " og:a{i}", "'>";
     "metas-dc-names-long-content": "<meta content='{2000*y}' name='", " dc.a{i}", "'>";
     "metas-robots": "", "<meta name=robots content='a{i}, b'>", "";
+    "metas-robots-date": "<meta name=robots content='", " ", "unavailable_after: ", "1,", "'>";
     "metas-robots-list": "<meta name=robots content='", "a{i},", "'>";
     "metas-keywords": "<meta name=keywords content='", "a,", "'>";
     "metas-refresh": "", "<meta http-equiv=refresh content='1;url=a'>", "";
