@@ -173,7 +173,7 @@ impl Finder {
                 "loc" => {
                     let prefix = start.name().prefix();
                     let of_media = prefix.is_some_and(|p| matches!(p.as_ref(), "image" | "video"));
-                    (entry.url.trim().is_empty() && !of_media).then_some(Field::Url)
+                    (entry.url.is_empty() && !of_media).then_some(Field::Url)
                 }
                 // In a sitemap it names translations of the page. In Atom it is an attribute, and
                 // `alternate` means the page itself; in RSS it is a text.
@@ -266,6 +266,12 @@ fn push(open: &mut Option<Open>, field: Option<Field>, text: &str) {
             Field::Url => &mut entry.url,
             Field::Lastmod => &mut entry.lastmod,
         };
+        // White space before a value is no part of it, and not yet a value.
+        let text = if into.is_empty() {
+            text.trim_start()
+        } else {
+            text
+        };
         if into.len() + text.len() <= MAX_URL_BYTES {
             into.push_str(text);
         } else if field == Field::Url {
@@ -328,8 +334,11 @@ mod tests {
         }
         let twice = format!("<urlset><url>{LOC}{LOC}</url></urlset>");
         assert_eq!(urls(&twice), ["https://a.example/en"]);
-        let feed = "<rss><channel><item><atom:link rel='self' href='/self'/><link>/a</link></item></channel></rss>";
-        assert_eq!(urls(feed), ["https://a.example/a"]);
+        for before in ["<atom:link rel='self' href='/self'/>", "<link> </link>"] {
+            let item = format!("<item>{before}<link>/a</link></item>");
+            let feed = format!("<rss><channel>{item}</channel></rss>");
+            assert_eq!(urls(&feed), ["https://a.example/a"], "{before}");
+        }
     }
 
     #[test]
@@ -337,5 +346,8 @@ mod tests {
         let long = "x".repeat(MAX_URL_BYTES);
         let text = format!("<urlset><url><loc>/a?b=1&amp;{long}&amp;c</loc></url></urlset>");
         assert!(urls(&text).is_empty());
+        let space = " ".repeat(MAX_URL_BYTES);
+        let text = format!("<urlset><url><loc>{space}/a</loc></url></urlset>");
+        assert_eq!(urls(&text), ["https://a.example/a"]);
     }
 }
