@@ -274,7 +274,7 @@ impl Writer {
         self.continued = false;
     }
 
-    /// As [`start_line`](Self::start_line), for a block that is none behind other text.
+    /// As [`start_line`](Self::start_line), for a block whose mark must stand first on its line.
     pub fn start_block(&mut self) {
         self.drop_definition();
         self.start_line();
