@@ -2,6 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod dates;
+mod items;
+
 use orbweaver_facts::{Facts, Sources, language};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld;
@@ -236,35 +239,6 @@ fn a_company_counts_only_where_nobody_is_named() {
 }
 
 #[test]
-fn a_line_of_facts_below_the_headline_has_the_date() {
-    for line in [
-        "<p>Hamburg, 14 March 2024</p>",
-        "<p>Weavers' club • 14 March 2024</p>",
-        "<p>Press release of 14 March 2024 | Berlin</p>",
-        "<div>14 March 2024, 10:27 | Law and order</div>",
-        "<p>Ann Lee, March 14, 2024</p>",
-    ] {
-        let html = format!("<h1>T</h1>{line}<p>Spiders came back to the garden.</p>");
-        assert_eq!(
-            facts(&html).published.as_deref(),
-            Some("2024-03-14"),
-            "{line}"
-        );
-    }
-    for line in [
-        "<p>They came back on March 14, 2024, as every spring before.</p>",
-        "<p>Joined: 14 March 2024</p>",
-        "<p>Since then, and that was March 14, 2024 at the latest</p>",
-    ] {
-        assert_eq!(
-            facts(&format!("<h1>T</h1>{line}")).published,
-            None,
-            "{line}"
-        );
-    }
-}
-
-#[test]
 fn a_forum_s_first_post_names_the_author() {
     let html = r#"<script type="application/ld+json">{"@type":"QAPage","mainEntity":{"@type":"Question","author":{"@type":"Person","name":"weaver_7"},"dateCreated":"2024-03-14","acceptedAnswer":{"@type":"Answer","author":{"name":"other"}}}}</script>"#;
     let found = facts(html);
@@ -350,48 +324,6 @@ fn bylines_and_dates_are_read_in_many_languages() {
 }
 
 #[test]
-fn a_change_is_told_from_a_publication() {
-    let html = "<h1>T</h1><div class=meta><span>Published: 14 March 2024</span> <span>Last updated: 2 May 2024</span></div>";
-    let found = facts(html);
-    assert_eq!(
-        (found.published.as_deref(), found.modified.as_deref()),
-        (Some("2024-03-14"), Some("2024-05-02"))
-    );
-    let html = "<h1>T</h1><p>Updated <time datetime=2024-05-02>yesterday</time></p>";
-    let found = facts(html);
-    assert_eq!(
-        (found.published, found.modified.as_deref()),
-        (None, Some("2024-05-02"))
-    );
-}
-
-#[test]
-fn what_stands_in_place_of_a_date_is_no_date() {
-    let html = "<meta property=article:published_time content='0001-01-01T00:00:00Z'><meta name=date content='1970-01-01'>
-        <script type=application/ld+json>{\"@type\":\"Article\",\"datePublished\":\"soon\",\"dateModified\":\"0001-01-01\"}</script>";
-    let found = facts(html);
-    assert_eq!((found.published, found.modified), (None, None));
-    let html = format!("{html}<h1>T</h1><time>14 March 2024</time>");
-    assert_eq!(facts(&html).published.as_deref(), Some("2024-03-14"));
-}
-
-#[test]
-fn dates_far_from_the_headline_or_of_other_pages_are_not_the_page_s() {
-    let filler = "<p>Words of the page that go on and on.</p>".repeat(400);
-    let html =
-        format!("<h1>T</h1>{filler}<time datetime=2024-03-14>Mar 14</time><p>By Ann Lee</p>");
-    let found = facts(&html);
-    assert_eq!((found.published, found.author), (None, None));
-    let html = "<h1>T</h1><div class=related><time datetime=2024-03-14>x</time><span class=author>Ann Lee</span></div><footer>© 14 March 2024</footer>";
-    let found = facts(html);
-    assert_eq!((found.published, found.author), (None, None));
-    assert_eq!(
-        facts("<h1>T</h1><p>On March 14, 2024 the spiders came back to the garden.</p>").published,
-        None
-    );
-}
-
-#[test]
 fn section_tags_and_image_are_told() {
     let html = r#"<meta property=article:section content=Nature><meta property=article:tag content=silk><meta property=article:tag content="webs, silk">
         <meta property=og:image content=/a.jpg>"#;
@@ -436,85 +368,5 @@ fn the_site_s_name_is_the_stated_one() {
             .title
             .as_deref(),
         Some("Widgets - Acme")
-    );
-}
-
-#[test]
-fn the_date_of_a_web_page_counts_where_readers_are_shown_it() {
-    let page = |kind: &str, shown: &str| {
-        format!(
-            "<script type=application/ld+json>{{\"@type\":\"{kind}\",\"datePublished\":\"2024-03-14T09:00:00Z\"}}</script>\
-             <h1>Webs for sale</h1><p>{shown}</p>"
-        )
-    };
-    let shown = "14 March 2024";
-    let date = Some("2024-03-14T09:00:00Z");
-    for (kind, shown, expected) in [
-        ("WebPage", "", None),
-        ("CollectionPage", "Ten webs", None),
-        ("WebPage", shown, date),
-        ("Article", "", date),
-        ("Product", "", date),
-    ] {
-        let found = facts(&page(kind, shown)).published;
-        assert_eq!(found.as_deref(), expected, "{kind} {shown}");
-    }
-    let found = at("https://host.example/2024/03/14/webs", &page("WebPage", ""));
-    assert_eq!(found.published.as_deref(), date);
-}
-
-#[test]
-fn the_release_of_a_product_is_not_its_page_s_publication() {
-    for html in [
-        "<h1>Web Builder 2</h1><div>Release Date:</div><div class=date>21 Aug, 2012</div>",
-        "<h1>Web Builder 2</h1><p>Release date: 21 Aug, 2012</p>",
-    ] {
-        assert_eq!(facts(html).published, None, "{html}");
-    }
-    let html = "<h1>Webs</h1><div>Posted:</div><div class=date>21 Aug, 2012</div>";
-    assert_eq!(facts(html).published.as_deref(), Some("2012-08-21"));
-}
-
-#[test]
-fn what_others_say_has_dates_and_authors_of_its_own() {
-    const STATED: &str = r#"<script type=application/ld+json>{"@type":"Article","datePublished":"2020-01-02","dateModified":"2020-03-04"}</script>
-        <script type=application/ld+json>{"@type":"Book","author":{"@type":"Person","name":"Anna Weber"}}</script>"#;
-    let metas = "<meta itemprop=datePublished content=2023-05-06><meta itemprop=dateModified content=2023-07-08><meta itemprop=author content='Otto Rezensent'>";
-    let item = |kind: &str, inner: &str| {
-        format!("<div itemprop=x itemscope itemtype='https://schema.org/{kind}'>{inner}</div>")
-    };
-    let told = |html: &str| {
-        let found = facts(html);
-        [found.published, found.modified, found.author].map(Option::unwrap_or_default)
-    };
-    let page = ["2020-01-02", "2020-03-04", "Anna Weber"];
-    let of_item = ["2023-05-06", "2023-07-08", "Otto Rezensent"];
-    for (inner, expected) in [
-        (item("Review", metas), page),
-        (item("Comment", metas), page),
-        (item("Comment Thing", metas), page),
-        // In an item inside of it, too.
-        (item("Review", &item("Rating", metas)), page),
-        (item("Article", metas), of_item),
-        // The page is the review.
-        (
-            format!(
-                "<div itemscope itemtype=http://schema.org/Review><h1>On webs</h1>{metas}</div>"
-            ),
-            of_item,
-        ),
-    ] {
-        assert_eq!(told(&format!("{STATED}<body>{inner}")), expected, "{inner}");
-    }
-    let linked = item("Comment", "<a rel=author>Otto Rezensent</a>");
-    let linked = format!("<h1>On webs</h1><p class=byline>By Anna Weber</p>{linked}");
-    assert_eq!(facts(&linked).author.as_deref(), Some("Anna Weber"));
-    let picture = "<meta itemprop=image content=/otto.png>";
-    for kind in ["Review", "Person", "Organization"] {
-        assert_eq!(facts(&item(kind, picture)).image, None, "{kind}");
-    }
-    assert_eq!(
-        facts(&item("Article", picture)).image.as_deref(),
-        Some("/otto.png")
     );
 }

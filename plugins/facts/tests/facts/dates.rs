@@ -1,0 +1,110 @@
+//! When a page was published and changed.
+
+use crate::{at, facts};
+
+#[test]
+fn a_line_of_facts_below_the_headline_has_the_date() {
+    for line in [
+        "<p>Hamburg, 14 March 2024</p>",
+        "<p>Weavers' club • 14 March 2024</p>",
+        "<p>Press release of 14 March 2024 | Berlin</p>",
+        "<div>14 March 2024, 10:27 | Law and order</div>",
+        "<p>Ann Lee, March 14, 2024</p>",
+    ] {
+        let html = format!("<h1>T</h1>{line}<p>Spiders came back to the garden.</p>");
+        assert_eq!(
+            facts(&html).published.as_deref(),
+            Some("2024-03-14"),
+            "{line}"
+        );
+    }
+    for line in [
+        "<p>They came back on March 14, 2024, as every spring before.</p>",
+        "<p>Joined: 14 March 2024</p>",
+        "<p>Since then, and that was March 14, 2024 at the latest</p>",
+    ] {
+        assert_eq!(
+            facts(&format!("<h1>T</h1>{line}")).published,
+            None,
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_change_is_told_from_a_publication() {
+    let html = "<h1>T</h1><div class=meta><span>Published: 14 March 2024</span> <span>Last updated: 2 May 2024</span></div>";
+    let found = facts(html);
+    assert_eq!(
+        (found.published.as_deref(), found.modified.as_deref()),
+        (Some("2024-03-14"), Some("2024-05-02"))
+    );
+    let html = "<h1>T</h1><p>Updated <time datetime=2024-05-02>yesterday</time></p>";
+    let found = facts(html);
+    assert_eq!(
+        (found.published, found.modified.as_deref()),
+        (None, Some("2024-05-02"))
+    );
+}
+
+#[test]
+fn what_stands_in_place_of_a_date_is_no_date() {
+    let html = "<meta property=article:published_time content='0001-01-01T00:00:00Z'><meta name=date content='1970-01-01'>
+        <script type=application/ld+json>{\"@type\":\"Article\",\"datePublished\":\"soon\",\"dateModified\":\"0001-01-01\"}</script>";
+    let found = facts(html);
+    assert_eq!((found.published, found.modified), (None, None));
+    let html = format!("{html}<h1>T</h1><time>14 March 2024</time>");
+    assert_eq!(facts(&html).published.as_deref(), Some("2024-03-14"));
+}
+
+#[test]
+fn dates_far_from_the_headline_or_of_other_pages_are_not_the_page_s() {
+    let filler = "<p>Words of the page that go on and on.</p>".repeat(400);
+    let html =
+        format!("<h1>T</h1>{filler}<time datetime=2024-03-14>Mar 14</time><p>By Ann Lee</p>");
+    let found = facts(&html);
+    assert_eq!((found.published, found.author), (None, None));
+    let html = "<h1>T</h1><div class=related><time datetime=2024-03-14>x</time><span class=author>Ann Lee</span></div><footer>© 14 March 2024</footer>";
+    let found = facts(html);
+    assert_eq!((found.published, found.author), (None, None));
+    assert_eq!(
+        facts("<h1>T</h1><p>On March 14, 2024 the spiders came back to the garden.</p>").published,
+        None
+    );
+}
+
+#[test]
+fn the_date_of_a_web_page_counts_where_readers_are_shown_it() {
+    let page = |kind: &str, shown: &str| {
+        format!(
+            "<script type=application/ld+json>{{\"@type\":\"{kind}\",\"datePublished\":\"2024-03-14T09:00:00Z\"}}</script>\
+             <h1>Webs for sale</h1><p>{shown}</p>"
+        )
+    };
+    let shown = "14 March 2024";
+    let date = Some("2024-03-14T09:00:00Z");
+    for (kind, shown, expected) in [
+        ("WebPage", "", None),
+        ("CollectionPage", "Ten webs", None),
+        ("WebPage", shown, date),
+        ("Article", "", date),
+        ("Product", "", date),
+    ] {
+        let found = facts(&page(kind, shown)).published;
+        assert_eq!(found.as_deref(), expected, "{kind} {shown}");
+    }
+    let found = at("https://host.example/2024/03/14/webs", &page("WebPage", ""));
+    assert_eq!(found.published.as_deref(), date);
+}
+
+#[test]
+fn the_release_of_a_product_is_not_its_page_s_publication() {
+    for html in [
+        "<h1>Web Builder 2</h1><div>Release Date:</div><div class=date>21 Aug, 2012</div>",
+        "<h1>Web Builder 2</h1><p>Release date: 21 Aug, 2012</p>",
+    ] {
+        assert_eq!(facts(html).published, None, "{html}");
+    }
+    let html = "<h1>Webs</h1><div>Posted:</div><div class=date>21 Aug, 2012</div>";
+    assert_eq!(facts(html).published.as_deref(), Some("2012-08-21"));
+}

@@ -1,0 +1,47 @@
+//! Whose the properties of Microdata are.
+
+use crate::facts;
+
+#[test]
+fn what_others_say_has_dates_and_authors_of_its_own() {
+    const STATED: &str = r#"<script type=application/ld+json>{"@type":"Article","datePublished":"2020-01-02","dateModified":"2020-03-04"}</script>
+        <script type=application/ld+json>{"@type":"Book","author":{"@type":"Person","name":"Anna Weber"}}</script>"#;
+    let metas = "<meta itemprop=datePublished content=2023-05-06><meta itemprop=dateModified content=2023-07-08><meta itemprop=author content='Otto Rezensent'>";
+    let item = |kind: &str, inner: &str| {
+        format!("<div itemprop=x itemscope itemtype='https://schema.org/{kind}'>{inner}</div>")
+    };
+    let told = |html: &str| {
+        let found = facts(html);
+        [found.published, found.modified, found.author].map(Option::unwrap_or_default)
+    };
+    let page = ["2020-01-02", "2020-03-04", "Anna Weber"];
+    let of_item = ["2023-05-06", "2023-07-08", "Otto Rezensent"];
+    for (inner, expected) in [
+        (item("Review", metas), page),
+        (item("Comment", metas), page),
+        (item("Comment Thing", metas), page),
+        // In an item inside of it, too.
+        (item("Review", &item("Rating", metas)), page),
+        (item("Article", metas), of_item),
+        // The page is the review.
+        (
+            format!(
+                "<div itemscope itemtype=http://schema.org/Review><h1>On webs</h1>{metas}</div>"
+            ),
+            of_item,
+        ),
+    ] {
+        assert_eq!(told(&format!("{STATED}<body>{inner}")), expected, "{inner}");
+    }
+    let linked = item("Comment", "<a rel=author>Otto Rezensent</a>");
+    let linked = format!("<h1>On webs</h1><p class=byline>By Anna Weber</p>{linked}");
+    assert_eq!(facts(&linked).author.as_deref(), Some("Anna Weber"));
+    let picture = "<meta itemprop=image content=/otto.png>";
+    for kind in ["Review", "Person", "Organization"] {
+        assert_eq!(facts(&item(kind, picture)).image, None, "{kind}");
+    }
+    assert_eq!(
+        facts(&item("Article", picture)).image.as_deref(),
+        Some("/otto.png")
+    );
+}
