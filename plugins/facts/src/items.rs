@@ -69,8 +69,13 @@ fn items(property: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 
 /// Whether one of an item's types ends with one of these names.
 fn is_of(item: Node<'_>, names: &[&str]) -> bool {
+    /// Each of an item's properties asks for them again.
+    const MAX_BYTES: usize = 256;
     let types = item.attr(attr::ITEMTYPE).unwrap_or("");
+    let read = types.floor_char_boundary(MAX_BYTES);
     types
+        .get(..read)
+        .unwrap_or("")
         .split_ascii_whitespace()
         .any(|kind| names.iter().any(|name| kind.ends_with(name)))
 }

@@ -33,6 +33,8 @@ patterns! {
     "microdata-text-nested": "<div itemscope>", "<div itemprop=a>b", "";
     "microdata-properties-names-long": "<div itemscope><b itemprop='", " a{i}", "'>{2000*y}</b></div>";
     "microdata-authors-nested": "", "<div itemprop=author>a", "";
+    "microdata-types-authors": "<div itemscope itemtype='Review", " a", "'>", "<b itemprop=author>a</b>", "";
+    "microdata-types-metas": "<div itemscope itemtype='Review", " a", "'>", "<meta itemprop=author content=a>", "";
     "rdfa-prefixes": "<div prefix='", " p{i}: http://a/{i}#", "'><b property=p1:a>b</b></div>";
     "rdfa-prefixes-nested": "<b property=p1:a>b</b>", "<div prefix='p{i}: http://a/'>", "";
     "rdfa-prefixes-nested-uses": "", "<div prefix='p{i}: http://a/'><b property=p{i}:a>b</b>", "";
