@@ -78,10 +78,10 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         }
     });
     w.key("keywords").array(|w| {
-        let names = &["keywords", "news_keywords"];
-        let of_items = || Items::of(view).metas(&head, names).next();
-        let lists = head.all(names).next().or_else(of_items).into_iter();
+        let items = Items::of(view);
+        let lists = items.metas(&head, &["keywords", "news_keywords"]);
         let words = lists
+            .take(1)
             .flat_map(|list| list.split([',', ';', '，', '、']))
             .map(collapse);
         for word in words.filter(|word| !word.is_empty()) {

@@ -35,18 +35,18 @@ impl Items {
         })
     }
 
-    /// Contents of the metas with these names, trimmed, in document order; also of those in items,
-    /// unless they tell of a comment, a review, or the author or publisher.
+    /// Contents of the metas with these names, trimmed: the page's own in document order, then
+    /// those of items, unless they tell of a comment, a review, or a person or organisation.
     pub fn metas<'s, 'p>(
         self,
         head: &'s Head<'p>,
         names: &'s [&str],
     ) -> impl Iterator<Item = &'p str> + 's {
-        head.named(names)
-            .filter(move |meta| {
-                !meta.is_of_item() || !(self.answers(meta.node) || is_of_somebody(meta.node))
-            })
-            .map(|meta| meta.content.trim())
+        let of_items = head.named(names).filter(move |meta| {
+            meta.is_of_item() && !self.answers(meta.node) && !is_of_somebody(meta.node)
+        });
+        head.all(names)
+            .chain(of_items.map(|meta| meta.content.trim()))
     }
 }
 

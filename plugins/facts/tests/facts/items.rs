@@ -45,3 +45,18 @@ fn what_others_say_has_dates_and_authors_of_its_own() {
         Some("/otto.png")
     );
 }
+
+#[test]
+fn what_the_page_says_goes_before_what_a_thing_on_it_says() {
+    let item = "<div itemscope itemtype=https://schema.org/Product><meta itemprop=author content='Otto Hersteller'><meta itemprop=keywords content=thing></div>";
+    let page = "<meta name=author content='Anna Weber'><meta name=keywords content=page>";
+    let told = |html: &str| {
+        let found = facts(html);
+        (found.author.unwrap_or_default(), found.tags.join(","))
+    };
+    let of_item = ("Otto Hersteller".to_owned(), "thing".to_owned());
+    assert_eq!(told(&format!("<body>{item}")), of_item);
+    let found = told(&format!("<body>{item}{page}"));
+    assert!(found.0.starts_with("Anna Weber"), "{found:?}");
+    assert_eq!(found.1, "page");
+}
