@@ -375,8 +375,8 @@ impl Writer {
         let Some(at) = line.len().checked_sub(part + 1) else {
             return;
         };
-        let escapes = line.iter().take(at).rev().take_while(|b| **b == b'\\');
-        if line.get(at) == Some(&b'&') && escapes.count().is_multiple_of(2) {
+        // None that is escaped gets here: there is a semicolon behind it.
+        if line.get(at) == Some(&b'&') {
             self.out.insert(self.line_start + at, '\\');
         }
     }

@@ -283,9 +283,8 @@ impl Writer {
     /// Takes the mark of a definition back that waits for its text: behind it neither a fence nor
     /// a list, a table, a heading or a quote would be one.
     fn drop_definition(&mut self) {
-        if self.waiting && self.first.ends_with(DEFINITION) {
-            self.first.truncate(self.first.len() - DEFINITION.len());
-            self.waiting = !self.first.is_empty();
+        if let Some(around) = self.first.strip_suffix(DEFINITION) {
+            self.first.truncate(around.len());
         }
     }
 

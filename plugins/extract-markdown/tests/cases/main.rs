@@ -372,7 +372,15 @@ fn escapes_stand_only_where_needed() {
             "[a]<!-- -->(b) [c]<span>: d</span> <ruby>[e]<rt>f</rt></ruby> [g] (h) [i] <b>(j)</b>",
             "[a\\](b) [c\\]: d [e\\](f) [g] (h) [i] **(j)**",
         ),
+        (
+            "<a href=/c>[a]<!-- -->(b)</a> [a\\]<!-- -->(b)",
+            "[\\[a\\](b)](https://host.example/c) [a\\\\\\](b)",
+        ),
         ("&amp;<!-- -->amp; &amp;<!-- --> b;", "\\&amp; & b;"),
+        (
+            "\\&amp;<!-- -->amp; &amp;lt;<!-- -->b;",
+            "\\\\\\&amp; \\&lt;b;",
+        ),
         ("[<!-- -->x<!-- -->] a", "\\[x] a"),
         ("[<!-- -->y<!-- -->] a", "[y] a"),
         ("--&shy;- <p>&lt;&#8203;b>", "\\---\n\n\\<b>"),
