@@ -35,18 +35,23 @@ impl Items {
         })
     }
 
-    /// Contents of the metas with these names, trimmed: the page's own in document order, then
-    /// those of items, unless they tell of a comment, a review, or a person or organisation.
+    /// Contents of the metas with these names, trimmed, in document order: the page's own, or,
+    /// where there are none, those of items that are no comment, review, person or organisation.
     pub fn metas<'s, 'p>(
         self,
         head: &'s Head<'p>,
         names: &'s [&str],
     ) -> impl Iterator<Item = &'p str> + 's {
-        let of_items = head.named(names).filter(move |meta| {
-            meta.is_of_item() && !self.answers(meta.node) && !is_of_somebody(meta.node)
-        });
-        head.all(names)
-            .chain(of_items.map(|meta| meta.content.trim()))
+        let has_own = head.all(names).next().is_some();
+        head.named(names)
+            .filter(move |meta| {
+                if has_own {
+                    !meta.is_of_item()
+                } else {
+                    !self.answers(meta.node) && !is_of_somebody(meta.node)
+                }
+            })
+            .map(|meta| meta.content.trim())
     }
 }
 
