@@ -176,7 +176,8 @@ fn a_date_s_comma_does_not_end_its_directive() {
         "<meta name=robots content='noarchive, unavailable_after: Fri, 25 Jun 2027 15:00:00 GMT, noindex;Unavailable_After: June 25, 2027,max-snippet:3'>",
     )
     .header("X-Robots-Tag", "unavailable_after: Friday, 25-Jun-27 15:00:00 UTC")
-    .header("X-Robots-Tag", "bingbot: unavailable_after: 2027-06-25, 3, none");
+    .header("X-Robots-Tag", "bingbot: unavailable_after: 2027-06-25, 3, none")
+    .header("X-Robots-Tag", "otherbot: noindex, 2, unavailable_after: 2027-06-25; 3");
     let page = document.page();
     let found = robots::directives(&page).expect("directives");
     let found: Vec<_> = found.iter().map(|d| (d.agent, d.name, d.value)).collect();
@@ -199,6 +200,10 @@ fn a_date_s_comma_does_not_end_its_directive() {
             ),
             (Some("bingbot"), "unavailable_after", Some("2027-06-25, 3")),
             (Some("bingbot"), "none", None),
+            (Some("otherbot"), "noindex", None),
+            (Some("otherbot"), "2", None),
+            (Some("otherbot"), "unavailable_after", Some("2027-06-25")),
+            (Some("otherbot"), "3", None),
         ]
     );
 }
