@@ -112,6 +112,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("description-too-long", with_description(&"x".repeat(161)), with_description(&"x".repeat(160))),
         ("description-multiple", clean().head("<meta name=Description content='Another'>"), clean().head("<meta property=og:description content='Another'>")),
         ("description-multiple", clean().head("<meta name=description itemprop=description content='Another'>"), clean().body("<div itemscope><meta itemprop=description content='Of a product'></div>")),
+        ("description-multiple", clean().head("<meta property=description content='Another'>"), clean().swap("name=\"description\"", "name=\"description\" property=\"description\"")),
         ("description-missing", with_description(" ").body("<div itemscope><meta itemprop=description content='Of a product'></div>"), clean()),
         ("description-is-title", with_description("How to prune an old apple tree in Winter"), clean()),
         // Canonical URL
@@ -208,6 +209,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("form-on-http", on_http(), clean().at("http://localhost/guides/apple")),
         ("hsts-missing", clean().header("strict-transport-security", ""), on_http()),
         ("csp-missing", clean().header("content-security-policy", ""), clean().header("content-security-policy", "").head("<meta http-equiv=Content-Security-Policy content=\"default-src 'self'\">")),
+        ("csp-missing", clean().header("content-security-policy", "").head("<meta name=Content-Security-Policy content=\"default-src 'self'\">"), clean()),
         ("content-type-options-missing", clean().header("x-content-type-options", "sniff"), clean().header("x-content-type-options", "NoSniff")),
         ("frame-options-missing", clean().header("content-security-policy", "default-src 'self'"), clean().header("content-security-policy", "default-src 'self'").header("x-frame-options", "DENY")),
     ]

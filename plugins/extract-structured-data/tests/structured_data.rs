@@ -134,7 +134,7 @@ mod rdfa {
     fn a_time_has_the_datatype_of_its_form() {
         const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
         let html = "<p lang=en><time property='og:a' datetime=' PT2H '>two hours</time><time property='og:b'>2024-01</time>
-            <time property='og:c'>today</time><time property='og:d' datetime=2024-01-02 content=x></time>
+            <time property='og:c'>today</time><time property='og:d' datetime=2024-01-02 content=2024></time>
             <time property='og:e' datatype='xsd:string' datetime=2024></time><time property='og:f' datatype='' datetime=2024></time>";
         let found = of("rdfa", html);
         let value = |name: &str| found[0][format!("http://ogp.me/ns#{name}")][0].clone();
@@ -148,7 +148,7 @@ mod rdfa {
                 json!({"@value": "2024-01", "@type": format!("{XSD}gYearMonth")}),
             ),
             ("c", json!({"@value": "today", "@language": "en"})),
-            ("d", json!({"@value": "x", "@language": "en"})),
+            ("d", json!({"@value": "2024", "@language": "en"})),
             (
                 "e",
                 json!({"@value": "2024", "@type": format!("{XSD}string")}),
