@@ -203,6 +203,7 @@ CREATE TABLE idempotency (
     -- Until then nobody else works on it; renewed while the work goes on.
     leased_until BIGINT NOT NULL,
     content_type TEXT,
+    -- Packed with zstd.
     body         BYTEA,
     created_at   BIGINT NOT NULL,
     PRIMARY KEY (project_id, path, idem_key)

@@ -86,24 +86,36 @@ async fn an_unbilled_failure_can_be_retried() {
 }
 
 #[tokio::test]
-async fn an_answer_too_large_to_keep_is_not_worked_out_again() {
+async fn a_large_answer_is_sent_again_and_one_too_large_to_keep_is_refused() {
     let service = Service::start().await;
     let origin = Origin::start().await.unwrap();
-    origin.set(
-        "/large",
-        Reply::html(format!("<p>{}", "many words ".repeat(100_000))),
-    );
-    let body = json!({"url": origin.url("/large"), "max_age_seconds": 0});
-    let header = [("idempotency-key", KEY)];
     let client = service.client();
-    client.post_with("/v1/scan", &header, &body).await.ok();
-    for _ in 0..2 {
+    for (path, key, times) in [
+        ("/large", KEY, 100_000),
+        (
+            "/too-large",
+            "0b6c2a1e-8f3d-4f0e-a7a5-5a2f6c1d9e10",
+            700_000,
+        ),
+    ] {
+        let page = format!("<p>{}", "many words ".repeat(times));
+        origin.set(path, Reply::html(page));
+        let body = json!({"url": origin.url(path), "max_age_seconds": 0});
+        let header = [("idempotency-key", key)];
+        let first = client.post_with("/v1/scan", &header, &body).await;
+        assert_eq!(first.status, 200);
         let again = client.post_with("/v1/scan", &header, &body).await;
-        let said = again.error(409, "CONFLICT");
-        assert!(said.contains("1 MiB"), "{said}");
+        if path == "/large" {
+            assert!(first.body.len() > 1 << 20, "{}", first.body.len());
+            assert_eq!(again.header("idempotent-replayed"), Some("true"));
+            assert!(again.body == first.body);
+        } else {
+            let said = again.error(409, "CONFLICT");
+            assert!(said.contains("16 MiB"), "{said}");
+        }
+        assert_eq!(origin.count(path), 1);
     }
-    assert_eq!(origin.count("/large"), 1);
-    assert_eq!(service.billed().await, (1, 0));
+    assert_eq!(service.billed().await, (2, 0));
 }
 
 #[tokio::test]

@@ -106,3 +106,22 @@ async fn older_entries_come_from_the_database() {
         .collect();
     assert_eq!(ids.len(), 500);
 }
+
+#[tokio::test]
+async fn requests_to_nowhere_are_listed_too() {
+    let service = Service::start().await;
+    let client = service.client();
+    let missing = client.get("/v1/nope").await;
+    missing.error(404, "NOT_FOUND");
+    let wrong = client.send("PUT", "/v1/crawls", &[], b"{}").await;
+    assert_eq!(wrong.status, 405);
+    let items = client.get("/v1/logs").await.ok()["items"].clone();
+    for (item, answer) in [(&items[1], &missing), (&items[0], &wrong)] {
+        assert_eq!(item["status"], answer.status, "{items}");
+        let id = answer.header("x-request-id").unwrap();
+        assert_eq!(item["request_id"], id, "{items}");
+    }
+    // Without a valid key they are what they were.
+    let stranger = service.stranger();
+    stranger.get("/v1/nope").await.error(404, "NOT_FOUND");
+}

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Service;
+use crate::support::described::undescribed;
+use crate::support::{Service, Site};
 
 #[tokio::test]
 async fn the_document_is_public_and_has_the_stated_versions() {
@@ -183,4 +184,18 @@ async fn each_operation_answers_in_one_content_type() {
     assert_eq!(crawl["status"]["$ref"], "#/components/schemas/CrawlStatus");
     let words = &document["components"]["schemas"]["CrawlStatus"]["enum"];
     assert_eq!(*words, json!(["queued", "running", "done", "failed"]));
+}
+
+#[tokio::test]
+async fn a_scan_has_no_member_that_the_document_does_not_describe() {
+    let (service, site) = (Service::start().await, Site::start().await);
+    let document = service.stranger().get("/openapi.json").await.ok();
+    let body = json!({"url": site.url("/article"), "no_such_field": 1});
+    let scan = service.client().post("/v1/scan", &body).await.ok();
+    assert!(scan["warnings"].is_array(), "{scan}");
+    assert!(scan["metadata"]["lang"].is_string(), "{scan}");
+    let answer = "/paths/~1v1~1scan/post/responses/200/content/application~1json/schema/$ref";
+    let schema = document.pointer(answer).unwrap().as_str().unwrap();
+    let schema = schema.rsplit('/').next().unwrap();
+    assert_eq!(undescribed(&document, schema, &scan), [""; 0]);
 }

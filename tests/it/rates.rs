@@ -83,6 +83,17 @@ async fn requests_without_a_valid_key_are_limited_per_address() {
     }
     answer.error(429, "RATE_LIMITED");
     assert!(answer.header("ratelimit").is_some());
+    // A key that nobody asks for is none.
+    let mut refused = 0;
+    for _ in 0..10 {
+        let any = service
+            .stranger()
+            .with_key("orb_any")
+            .get("/openapi.json")
+            .await;
+        refused += u32::from(any.status == 429);
+    }
+    assert!(refused > 0, "a header switched the limit off");
     // A valid key at the same address is not limited.
     service.stranger().with_key(KEY).get("/v1/usage").await.ok();
 }

@@ -53,8 +53,8 @@ settings! {
     /// `[http.rate]`: rates of requests.
     #[derive(Copy)]
     pub struct RateConfig {
-        /// Requests of one project, with all its keys: `burst` at once, `per_second` in the long run (0: no limit);
-        /// beyond it 429 with Retry-After, RateLimit and RateLimit-Policy.
+        /// Requests of one project, with all its keys: `burst` at once, `per_second` in the long run
+        /// (0: no limit); beyond it 429 with Retry-After, RateLimit and RateLimit-Policy.
         pub key: RateLimit = RateLimit { per_second: 200, burst: 2_000 },
         /// As http.rate.key, for all requests of one IPv4 address or IPv6 /64 network.
         /// GET /v1/health is not counted.

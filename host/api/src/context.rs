@@ -101,7 +101,7 @@ pub(crate) async fn admit(app: &App, scope: &Scope, key: &str) -> Result<Arc<Pri
     };
     drop(turn);
     scope.identify(&principal, now);
-    match app.rates.count_key(principal.project) {
+    match app.rates.count_project(principal.project) {
         Ok(verdict) => verdict
             .into_iter()
             .for_each(|verdict| scope.note_rate(verdict)),

@@ -136,8 +136,8 @@ impl Connection {
                     response = warnings::attach(response, &messages).await;
                 }
                 let mut verdict = scope.rate().cloned().or(keyless);
-                let is_failure = response.status().is_client_error();
-                if has_key && scope.principal().is_none() && is_failure && !is_free(&uri) {
+                // Also where the answer needs no key: whoever sends a wrong one has none.
+                if has_key && scope.principal().is_none() && !is_free(&uri) {
                     match app.rates.count_keyless(client) {
                         Ok(counted) => verdict = counted,
                         Err(refused) => {
@@ -182,8 +182,7 @@ impl Connection {
     }
 
     /// The refusal of a request before any work, or the state of the rate limit for requests
-    /// without a
-    /// key.
+    /// without a key.
     fn before(
         &self,
         uri: &Uri,

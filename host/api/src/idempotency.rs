@@ -13,7 +13,10 @@ use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
 use orbweaver_engine::within_request;
-use orbweaver_store::{Claim, KeptAnswer, RENEWAL, Store, StoreError};
+use orbweaver_pipeline::sized;
+use orbweaver_store::{
+    Claim, KeptAnswer, MAX_KEPT_BYTES, PackedAnswer, RENEWAL, Store, StoreError,
+};
 use sha2::{Digest as _, Sha256};
 use tracing::Instrument as _;
 use utoipa::IntoParams;
@@ -21,8 +24,8 @@ use utoipa::IntoParams;
 use super::context::Ctx;
 use super::error::ApiError;
 
-/// Answers that are larger are not kept; a retry is told so.
-const KEPT_BYTES: usize = 1 << 20;
+/// How many times larger than its packed form an answer usually is.
+const EXPANSION: usize = 8;
 /// Longest path that is kept as it is, in bytes.
 const MAX_KEPT_PATH: usize = 255;
 /// Time between two attempts to write how a request ended.
@@ -36,7 +39,7 @@ const RETRIES: u32 = 600;
 #[into_params(parameter_in = Header)]
 pub struct IdempotencyHeader {
     /// A UUID. The same request with the same key within 24 hours gets the first answer
-    /// again, unbilled, with `Idempotent-Replayed: true`. An answer over 1 MiB is not kept: the
+    /// again, unbilled, with `Idempotent-Replayed: true`. An answer over 16 MiB is not kept: the
     /// request then gets 409. After 408, 429 or 5xx the request works again, on the same bill.
     #[param(rename = "Idempotency-Key", value_type = String, format = "uuid", required = false)]
     #[expect(dead_code, reason = "a schema, never constructed")]
@@ -76,7 +79,7 @@ where
         .await;
     let since = match claim {
         Ok(Claim::Run { since }) => since,
-        Ok(Claim::Replay(answer)) => return replay(answer),
+        Ok(Claim::Replay(answer)) => return replay(answer).await.into_response(),
         Ok(Claim::Busy) => {
             return ApiError::conflict(
                 "Idempotency-Key: the first request with this key is still being worked on",
@@ -92,7 +95,7 @@ where
         Ok(Claim::TooLarge) => {
             return ApiError::conflict(
                 "Idempotency-Key: the request with this key was answered and billed, but its answer \
-                 was over 1 MiB and is not kept; another key does the work again, and bills it",
+                 was over 16 MiB and is not kept; another key does the work again, and bills it",
             )
             .into_response();
         }
@@ -214,7 +217,11 @@ impl Keeper<'_> {
             .get(header::CONTENT_TYPE)
             .and_then(|value| value.to_str().ok())
             .unwrap_or("application/json");
-        let kept = (body.len() <= KEPT_BYTES).then_some((content_type, &body[..]));
+        let packed = match body.len() <= MAX_KEPT_BYTES {
+            true => pack(body.clone()).await,
+            false => None,
+        };
+        let kept = packed.as_ref().map(|packed| (content_type, packed));
         let status = status.as_u16();
         if let Err(error) = store
             .keep_answer(project, path, self.key, status, kept)
@@ -223,12 +230,12 @@ impl Keeper<'_> {
             // The work is done, so the client gets its answer now.
             tracing::warn!(%error, "cannot keep an answer for its Idempotency-Key yet");
             let (store, path, key) = self.row();
-            let kept = kept.map(|_| (content_type.to_owned(), body.clone()));
+            let kept = packed.map(|packed| (content_type.to_owned(), packed));
             insist(move || {
                 let (store, path, key) = (store.clone(), path.clone(), key.clone());
                 let kept = kept.clone();
                 async move {
-                    let kept = kept.as_ref().map(|(kind, body)| (&**kind, &body[..]));
+                    let kept = kept.as_ref().map(|(kind, packed)| (&**kind, packed));
                     store.keep_answer(project, &path, &key, status, kept).await
                 }
             });
@@ -245,10 +252,26 @@ impl Keeper<'_> {
     }
 }
 
-fn replay(answer: KeptAnswer) -> Response {
-    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
-    let mut response = (status, answer.body).into_response();
-    if let Ok(content_type) = HeaderValue::from_str(&answer.content_type) {
+/// The answer as it is kept. One that cannot be packed is not kept: its client has it.
+async fn pack(body: Bytes) -> Option<PackedAnswer> {
+    let packed = sized(body.len(), move || PackedAnswer::pack(&body)).await;
+    packed
+        .map_err(ApiError::from)
+        .and_then(|packed| packed.map_err(ApiError::from))
+        .inspect_err(|error| tracing::warn!(?error, "cannot pack an answer"))
+        .ok()
+}
+
+async fn replay(answer: KeptAnswer) -> Result<Response, ApiError> {
+    let KeptAnswer {
+        status,
+        content_type,
+        body,
+    } = answer;
+    let body = sized(body.packed_bytes() * EXPANSION, move || body.unpack()).await??;
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let mut response = (status, body).into_response();
+    if let Ok(content_type) = HeaderValue::from_str(&content_type) {
         response
             .headers_mut()
             .insert(header::CONTENT_TYPE, content_type);
@@ -256,5 +279,5 @@ fn replay(answer: KeptAnswer) -> Response {
     response
         .headers_mut()
         .insert("idempotent-replayed", HeaderValue::from_static("true"));
-    response
+    Ok(response)
 }

@@ -161,7 +161,7 @@ fn parse<T: DeserializeOwned>(raw: &[u8], unknown: &mut UnknownNames) -> Result<
     let is_object = raw.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     let mut deserializer = serde_json::Deserializer::from_slice(raw);
     if !is_object {
-        serde_json::from_slice::<serde::de::IgnoredAny>(raw).map_err(|e| not_json(&e))?;
+        check_json(raw)?;
         return Err(ApiError::invalid("body", "must be a JSON object"));
     }
     let mut track = serde_path_to_error::Track::new();
@@ -206,6 +206,12 @@ fn steps(mut path: &serde_ignored::Path<'_>) -> Vec<Step> {
     }
     steps.reverse();
     steps
+}
+
+/// 400 for what is not JSON.
+pub(crate) fn check_json(raw: &[u8]) -> Result<(), ApiError> {
+    let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(raw);
+    parsed.map(|_| ()).map_err(|error| not_json(&error))
 }
 
 fn not_json(error: &serde_json::Error) -> ApiError {

@@ -1,4 +1,5 @@
-//! Rate limits: of a project's keys together, and per address for all requests and for those without a valid key.
+//! Rate limits: of a project's keys together, and per address for all requests and for those without
+//! a valid key.
 //!
 //! Each limit is a bucket of `burst` requests that refills at `per_second` (GCRA). Answers state
 //! the rest in the header fields of draft-ietf-httpapi-ratelimit-headers-10.
@@ -83,7 +84,7 @@ impl Rates {
     ///
     /// # Errors
     /// The verdict, if the project is over its limit.
-    pub(super) fn count_key(&self, project: ProjectId) -> Result<Option<Verdict>, Verdict> {
+    pub(super) fn count_project(&self, project: ProjectId) -> Result<Option<Verdict>, Verdict> {
         self.0
             .key
             .as_ref()

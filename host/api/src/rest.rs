@@ -1,10 +1,11 @@
 //! The API: all its operations, for clients and for the faces of this process.
 
 use axum::Router;
-use axum::response::IntoResponse as _;
+use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::inside::Inside;
 use crate::warnings::Operations;
@@ -51,7 +52,16 @@ pub(crate) fn inside(app: &App) -> Inside {
 /// Adds the envelope for unknown paths and methods.
 pub(crate) fn finished(router: Router<App>, app: &App) -> Router {
     router
-        .method_not_allowed_fallback(async || ApiError::method_not_allowed().into_response())
-        .fallback(async || ApiError::no_such_path().into_response())
+        .method_not_allowed_fallback(async |key| nothing(key, ApiError::method_not_allowed()))
+        .fallback(async |key| nothing(key, ApiError::no_such_path()))
         .with_state(app.clone())
+}
+
+/// The answer where there is no endpoint. A valid key is told to the log, and counts towards its
+/// rate.
+fn nothing(key: Result<Ctx, ApiError>, why: ApiError) -> ApiError {
+    match key {
+        Err(error) if error.status() == StatusCode::TOO_MANY_REQUESTS => error,
+        _ => why,
+    }
 }

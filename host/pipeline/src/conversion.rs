@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use orbweaver_core::content::{self, Kind};
+use orbweaver_dom::text::push_escaped_html;
 use orbweaver_engine::{Engine, Json, Page, PluginError, RoleCall};
 use serde::Deserialize;
 
@@ -69,8 +70,11 @@ pub async fn readable_page(engine: &Engine, page: Arc<Page>) -> Arc<Page> {
 
 /// HTML whose text is this text: nothing in it is markup. A line end after `<pre>` is no content.
 fn shown_as_it_is(text: &str) -> Arc<str> {
-    let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
-    Arc::from(format!("<pre>\n{escaped}</pre>"))
+    let mut html = String::with_capacity(text.len() + text.len() / 16 + 16);
+    html.push_str("<pre>\n");
+    push_escaped_html(text, &mut html);
+    html.push_str("</pre>");
+    html.into()
 }
 
 async fn run(engine: &Engine, page: &Arc<Page>) -> Result<Json, String> {

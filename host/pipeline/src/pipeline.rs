@@ -117,8 +117,8 @@ impl Pipeline {
         }
     }
 
-    /// Bytes held by each cache, the memory that is kept for the next guests among them. What was displaced or has expired is freed before, which otherwise
-    /// only happens when a cache is used.
+    /// Bytes held by each cache, the memory that is kept for the next guests among them. What was
+    /// displaced or has expired is freed before, which otherwise only happens when a cache is used.
     #[crate::boxed]
     pub async fn cached_bytes(&self) -> Vec<(&'static str, u64)> {
         let files = self.fetcher.site_files().held_bytes().await;

@@ -18,6 +18,60 @@ pub(crate) struct Metadata {
     /// Twitter Card properties, without the prefix `twitter:`.
     twitter: BTreeMap<String, Value>,
     json_ld: Vec<Value>,
+    /// The article's own title.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    headline: Option<String>,
+    /// Language, as a BCP 47 tag.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    lang: Option<String>,
+    /// `declared` by the page, or `detected` in its text.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    lang_source: Option<String>,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    author: Option<String>,
+    /// Date or time, ISO 8601.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    published: Option<String>,
+    /// Date or time, ISO 8601.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    modified: Option<String>,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    site_name: Option<String>,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    section: Option<String>,
+    /// URL of the page's own image.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    image: Option<String>,
+    /// Its URL.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    favicon: Option<String>,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    viewport: Option<String>,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    charset: Option<String>,
+    /// Directives of the page's robots metas.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    robots: Option<String>,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    generator: Option<String>,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    tags: Vec<String>,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    keywords: Vec<String>,
+    /// Feeds that the page offers.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    feeds: Vec<Feed>,
+}
+
+/// A feed of the page.
+#[derive(ToSchema)]
+#[schema(as = PageFeed)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct Feed {
+    url: String,
+    /// Its media type.
+    r#type: String,
+    title: Option<String>,
 }
 
 /// Signals that search engines use.

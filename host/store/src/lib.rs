@@ -47,7 +47,7 @@ mod worker_lock;
 pub mod writer;
 
 pub use accounts::{
-    ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, MOST_ACTIVE_KEYS, NewKey,
+    ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, MAX_ACTIVE_KEYS, NewKey,
     NewProject, NewSignup, Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
 };
 pub use bodies::encoding::{BodyEncoding, StoredBody};
@@ -55,7 +55,7 @@ pub use bodies::moving::Moved;
 pub use bodies::sweep::{BlobSweeper, Swept};
 pub use db::Options;
 pub use error::StoreError;
-pub use idempotency::{Claim, KeptAnswer, RENEWAL};
+pub use idempotency::{Claim, KeptAnswer, MAX_KEPT_BYTES, PackedAnswer, RENEWAL};
 pub use index_claims::IndexClaim;
 pub use logs::{LogEntry, LogFilter};
 pub use mail::{DueMail, NewMail};

@@ -1,7 +1,6 @@
 //! Runs survive the processes that work on them.
 
 use std::sync::Arc;
-
 use std::time::Duration;
 
 use chrono::TimeDelta;

@@ -174,6 +174,23 @@ async fn a_request_of_another_form_has_the_envelope() {
         .send("POST", "/mcp", &text, list.to_string().as_bytes())
         .await;
     answer.error(415, "INVALID_INPUT");
+    let json = [ACCEPT, ("content-type", "application/json")];
+    for (body, status, rule) in [
+        ("{bad", 400, "the body is not JSON"),
+        ("", 400, "the body is not JSON"),
+        ("{}", 422, "body: must be one JSON-RPC"),
+        ("[]", 422, "body: must be one JSON-RPC"),
+    ] {
+        let answer = client.send("POST", "/mcp", &json, body.as_bytes()).await;
+        let said = answer.error(status, "INVALID_INPUT");
+        assert!(said.starts_with(rule), "{body}: {said}");
+    }
+    let unknown = [json[0], json[1], ("mcp-protocol-version", "1999-01-01")];
+    let answer = client
+        .send("POST", "/mcp", &unknown, list.to_string().as_bytes())
+        .await;
+    let said = answer.error(400, "INVALID_INPUT");
+    assert!(said.contains("rotocol"), "{said}");
     let large = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "x": "x".repeat(3_000)});
     send(&client, &[], &large)
         .await

@@ -3,7 +3,7 @@
 use axum::Json;
 use chrono::TimeDelta;
 use orbweaver_core::json_number::whole;
-use orbweaver_store::MOST_ACTIVE_KEYS;
+use orbweaver_store::MAX_ACTIVE_KEYS;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -101,7 +101,7 @@ pub(super) async fn rotate_keys(
         .await?;
     if rotated.is_none() {
         return Err(ApiError::conflict(format!(
-            "the project has {MOST_ACTIVE_KEYS} active keys; revoke one with \
+            "the project has {MAX_ACTIVE_KEYS} active keys; revoke one with \
              DELETE /v1/keys/{{prefix}}, or send grace_seconds 0, which ends all others"
         )));
     }

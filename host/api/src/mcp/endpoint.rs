@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use http::{Request, StatusCode};
+use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -20,6 +20,9 @@ use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input;
 use crate::inside::Inside;
 use crate::origin;
+
+/// Longest reason of a refusal, in bytes.
+const MAX_REASON: usize = 4_096;
 
 type Server = Arc<StreamableHttpService<Face, NeverSessionManager>>;
 
@@ -66,8 +69,10 @@ pub(crate) fn described() -> OpenApiRouter<App> {
     responses(
         (status = 200, description = "The result, as JSON or, after progress, as server-sent events", body = Object),
         (status = 202, description = "The notification is accepted"),
+        (status = 400, description = "The body is no JSON, or MCP-Protocol-Version is unknown", body = ErrorBody),
         (status = 406, description = "Accept must name application/json and text/event-stream", body = ErrorBody),
         (status = 415, description = "Content-Type must be application/json", body = ErrorBody),
+        (status = 422, description = "The body is no JSON-RPC message", body = ErrorBody),
         CommonErrors,
     )
 )]
@@ -83,13 +88,40 @@ async fn mcp(
     // Read here, for this service's own limits of size and time.
     let head = Request::from_parts(parts.clone(), body);
     let body = input::body(head, &app, limit).await?;
+    let is_json = is_json(&parts.headers);
+    if is_json {
+        input::check_json(&body)?;
+    }
     parts.extensions.insert(ctx);
     let answer = server
         .handle(Request::from_parts(parts, Full::new(body)))
         .await;
     let mut answer = answer.map(Body::new);
-    if answer.status() == StatusCode::ACCEPTED {
-        *answer.body_mut() = Body::empty();
+    match answer.status() {
+        StatusCode::ACCEPTED => *answer.body_mut() = Body::empty(),
+        // What the server says of JSON that is no message.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => {
+            return Err(ApiError::invalid(
+                "body",
+                "must be one JSON-RPC 2.0 request or notification",
+            ));
+        }
+        StatusCode::BAD_REQUEST => {
+            let why = axum::body::to_bytes(answer.into_body(), MAX_REASON).await;
+            let why = why.unwrap_or_default();
+            return Err(ApiError::bad_request(
+                String::from_utf8_lossy(&why).into_owned(),
+            ));
+        }
+        _ => {}
     }
     Ok(answer)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let essence = content_type
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }

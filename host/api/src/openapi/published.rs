@@ -14,8 +14,10 @@ const SCHEMAS: &str = "#/components/schemas/";
 ///   default is said in the field's description instead.
 /// - A body that is neither JSON nor text is binary.
 /// - Every operation has a description, and an answer for a client's error.
+/// - Every answer that is a JSON object may have the member `warnings`.
 pub(super) fn publish(document: &mut Value) {
     let requested = requested(document);
+    describe_warnings(document);
     let components = document.pointer_mut("/components/schemas");
     let components = components.and_then(Value::as_object_mut);
     for (name, schema) in components.into_iter().flatten() {
@@ -39,6 +41,53 @@ pub(super) fn publish(document: &mut Value) {
         if !responses.keys().any(|status| status.starts_with('4')) {
             responses.insert("429".to_owned(), too_many_requests());
         }
+    }
+}
+
+/// The member that names what a request named in vain.
+fn describe_warnings(document: &mut Value) {
+    let mut answers = BTreeSet::new();
+    for operation in operations(document) {
+        let responses = operation.get_mut("responses");
+        let responses = responses.and_then(Value::as_object_mut);
+        let good = responses
+            .into_iter()
+            .flatten()
+            .filter(|(status, _)| status.starts_with('2'));
+        for (_, response) in good {
+            let Some(schema) = response.pointer_mut("/content/application~1json/schema") else {
+                continue;
+            };
+            let target = schema.get("$ref").and_then(Value::as_str);
+            match target.and_then(|target| target.strip_prefix(SCHEMAS)) {
+                Some(name) => {
+                    answers.insert(name.to_owned());
+                }
+                None => add_warnings(schema),
+            }
+        }
+    }
+    let components = document.pointer_mut("/components/schemas");
+    let components = components.and_then(Value::as_object_mut);
+    for (name, schema) in components.into_iter().flatten() {
+        if answers.contains(name) {
+            add_warnings(schema);
+        }
+    }
+}
+
+fn add_warnings(schema: &mut Value) {
+    let members = schema.get_mut("properties").and_then(Value::as_object_mut);
+    if let Some(members) = members {
+        members.entry("warnings").or_insert_with(|| {
+            json!({
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Names that the request has and the operation does not know; \
+                                absent where there are none",
+                "x-extension": true,
+            })
+        });
     }
 }
 

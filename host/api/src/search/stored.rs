@@ -9,6 +9,7 @@ use orbweaver_store::Principal;
 
 use super::SearchResult;
 use crate::app::App;
+use orbweaver_pipeline::cloud::small_crawl::MAX_CONTENT_BYTES;
 use orbweaver_pipeline::convert::Format;
 use orbweaver_pipeline::{Document, ScanError, blocking_of};
 
@@ -16,8 +17,6 @@ use orbweaver_pipeline::{Document, ScanError, blocking_of};
 const MAX_TERMS: usize = 32;
 /// Pages extracted at once.
 const EXTRACTIONS: usize = 4;
-/// Content that one answer holds, as for a small crawl; of further pages there is a snippet.
-const MAX_CONTENT_BYTES: usize = 64 << 20;
 /// The beginning of a page's text that stands for its content.
 const SNIPPET_BYTES: usize = 300;
 
@@ -49,12 +48,15 @@ pub(super) async fn search(
             let bytes = page.parts().html.len();
             let begin = move || page_text(&page.parts().html, "", SNIPPET_BYTES);
             let (facts, snippet) = blocking_of(bytes, begin).await?;
-            // One page without content leaves the others theirs.
+            // Of pages beyond the budget, and of one without content, there is the snippet.
             let content = match held.load(Relaxed) < MAX_CONTENT_BYTES {
-                true => pipeline.convert(&mut document, format, false).await.ok(),
-                false => None,
+                true => pipeline.convert(&mut document, format, false).await,
+                false => Ok(snippet.clone()),
             };
-            let content = content.unwrap_or(snippet);
+            let content = content.unwrap_or_else(|error| {
+                tracing::debug!(%error, url, "a found page has no content");
+                snippet
+            });
             held.fetch_add(content.len(), Relaxed);
             Ok::<_, ScanError>(Some(SearchResult {
                 url,

@@ -37,8 +37,8 @@ const MAX_KNOWN: usize = 100_000;
 /// Most pages loaded beside those that are returned: failed ones, and those of redirects that lead
 /// elsewhere.
 const MAX_LOST: usize = 1_000;
-/// Bytes of content after which no more pages are loaded.
-const MAX_CONTENT_BYTES: usize = 64 << 20;
+/// Bytes of content after which an answer holds no more pages.
+pub const MAX_CONTENT_BYTES: usize = 64 << 20;
 
 /// Options of the crawl.
 #[derive(Clone, Debug)]

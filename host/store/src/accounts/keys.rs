@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// Active keys that a project may have: each rotation with a grace period adds one.
-pub const MOST_ACTIVE_KEYS: u32 = 100;
+pub const MAX_ACTIVE_KEYS: u32 = 100;
 
 /// SHA-256 of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -393,7 +393,7 @@ impl Store {
     }
 
     /// Stores another key of a project. The existing keys expire at `end`, except those that
-    /// expire earlier. `None`, and nothing is changed, where more than [`MOST_ACTIVE_KEYS`] would be
+    /// expire earlier. `None`, and nothing is changed, where more than [`MAX_ACTIVE_KEYS`] would be
     /// active.
     ///
     /// # Errors
@@ -412,7 +412,7 @@ impl Store {
             if end > now {
                 let keys = sql::keys::validity(tx, project).await?;
                 let active = keys.iter().filter(|key| key.is_active(now)).count();
-                if active >= MOST_ACTIVE_KEYS as usize {
+                if active >= MAX_ACTIVE_KEYS as usize {
                     return Ok(None);
                 }
             }

@@ -5,6 +5,6 @@ pub(crate) mod projects;
 mod secrets;
 pub(crate) mod signup;
 
-pub use keys::{ApiKey, KeyEvent, KeyHash, KeyState, MOST_ACTIVE_KEYS, NewKey, Principal, Revoked};
+pub use keys::{ApiKey, KeyEvent, KeyHash, KeyState, MAX_ACTIVE_KEYS, NewKey, Principal, Revoked};
 pub use projects::{CloudMode, NewProject, Project, ProjectChange};
 pub use signup::{Attempt, Intent, NewSignup, SignedUp, SignupLimits};

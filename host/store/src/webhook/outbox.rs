@@ -252,7 +252,8 @@ impl Store {
     }
 
     /// Stores an attempt, settles the delivery accordingly and updates the run's webhook status;
-    /// `false` if the delivery was taken again meanwhile, or was deleted with its run.
+    /// `false` if the delivery was taken again meanwhile, or was deleted with its run. If a repeat was
+    /// requested during its last attempt, it is due again at once.
     #[crate::boxed]
     pub async fn settle_delivery(
         &self,
@@ -272,8 +273,14 @@ impl Store {
                 sql::runs::count_webhook_attempts(tx, run, 1).await?;
             }
             let number: Option<i64> = sqlx::query_scalar(
-                "UPDATE deliveries SET state = $3, next_at = COALESCE($4, next_at),
-                     finished_at = $5, last_error = COALESCE($6, last_error),
+                "UPDATE deliveries SET
+                     state = CASE WHEN $3 = 'dead' AND attempts - past < $7 THEN 'pending'
+                         ELSE $3 END,
+                     next_at = CASE WHEN $3 = 'dead' AND attempts - past < $7 THEN $8
+                         ELSE COALESCE($4, next_at) END,
+                     finished_at = CASE WHEN $3 = 'dead' AND attempts - past < $7 THEN NULL
+                         ELSE $5 END,
+                     last_error = COALESCE($6, last_error),
                      attempts = attempts + 1, taken_by = NULL
                  WHERE id = $1 AND takes = $2 AND state = 'pending'
                  RETURNING attempts",
@@ -284,6 +291,8 @@ impl Store {
             .bind(next)
             .bind(finished)
             .bind(attempt.error.as_deref())
+            .bind(i64::from(taken.tried))
+            .bind(to_ms(now))
             .fetch_optional(&mut *tx)
             .await?;
             let Some(number) = number else {

@@ -5,7 +5,8 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{
     CacheQuery, Claim, CloudMode, KeptAnswer, KeyHash, LogEntry, LogFilter, NewKey, NewPage,
-    NewProject, NewUsage, Options, ProjectChange, Retention, Store, StoreError, StoredBody,
+    NewProject, NewUsage, Options, PackedAnswer, ProjectChange, Retention, Store, StoreError,
+    StoredBody,
 };
 
 crate::support::on_both_databases! {
@@ -428,6 +429,7 @@ async fn a_bad_row_fails_only_its_own_request(options: Options) {
 }
 
 async fn an_idempotency_key_is_claimed_once(options: Options) {
+    let body_of = |body: &[u8]| PackedAnswer::pack(body).unwrap();
     let store = open(&options).await;
     let a = project(&store, "a").await;
     let (body, other) = ([1_u8; 32], [2_u8; 32]);
@@ -455,15 +457,16 @@ async fn an_idempotency_key_is_claimed_once(options: Options) {
             "/v1/scan",
             "key",
             201,
-            Some(("application/json", b"{}".as_slice())),
+            Some(("application/json", &body_of(b"{}"))),
         )
         .await
         .unwrap();
     let kept = KeptAnswer {
         status: 201,
         content_type: "application/json".to_owned(),
-        body: b"{}".to_vec(),
+        body: body_of(b"{}"),
     };
+    assert_eq!(kept.body.unpack().unwrap(), b"{}");
     let later = now() + TimeDelta::hours(23);
     assert_eq!(claim(&body, later).await, Claim::Replay(kept));
     store

@@ -185,17 +185,8 @@ async fn pages_that_a_run_did_not_reach_are_not_removed(options: Options) {
     let mut single = Vec::new();
     for pages in [&all[..1], &all[..]] {
         let new = NewRun {
-            project,
-            url: "https://example.org/".to_owned(),
-            url_key: "https://example.org/".to_owned(),
-            spec: "{}".to_owned(),
-            seed_is_page: true,
-            proxy_shown: None,
-            monitor: None,
-            previous: None,
-            idem_key: None,
             enqueued_at: now(),
-            has_webhook: false,
+            ..crate::crawls::new_run(project, "https://example.org/")
         };
         let created = store.create_run(&new, None).await.unwrap();
         assert!(matches!(created, Created::New(_)));

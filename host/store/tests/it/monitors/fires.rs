@@ -129,17 +129,9 @@ async fn a_key_makes_a_run_or_a_monitor(options: Options) {
     let (store, project) = open(&options).await;
     let key = |number: u32| Some(format!("11111111-2222-3333-4444-{number:012}"));
     let new_run = |number, at| NewRun {
-        project,
-        url: "https://example.org/".to_owned(),
-        url_key: "https://example.org/".to_owned(),
-        spec: "{}".to_owned(),
-        seed_is_page: true,
-        proxy_shown: None,
-        monitor: None,
-        previous: None,
         idem_key: key(number),
         enqueued_at: at,
-        has_webhook: false,
+        ..crate::crawls::new_run(project, "https://example.org/")
     };
     let monitor_of = |number, at| NewMonitor {
         idem_key: key(number),

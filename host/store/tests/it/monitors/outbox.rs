@@ -17,6 +17,7 @@ crate::support::on_both_databases! {
     a_delivery_is_taken_by_one_node_at_a_time
     a_runs_webhook_state_follows_its_deliveries
     a_delivery_can_be_repeated_on_request
+    a_repeat_requested_during_the_last_attempt_is_not_lost
     a_secret_is_created_once
 }
 
@@ -290,6 +291,31 @@ async fn a_delivery_can_be_repeated_on_request(options: Options) {
     // The same message, with the whole schedule of retries.
     assert_eq!((again[0].id, again[0].tried), (id, 0));
     assert_eq!(again[0].message_id, taken[0].message_id);
+}
+
+async fn a_repeat_requested_during_the_last_attempt_is_not_lost(options: Options) {
+    let (store, project) = open(&options).await;
+    let run = ended(&store, project, &told(&[Event::Done], "a.example")).await;
+    let failed = attempt(Some(500), Some("the receiver answered 500"));
+    let first = take(&store, now()).await;
+    let retry = AttemptResult::Retry(now() + seconds(2));
+    let settle = async |taken, result, at| {
+        let settled = store.settle_delivery(taken, &failed, result, at).await;
+        assert!(settled.unwrap());
+    };
+    settle(&first[0], retry, now()).await;
+    let last = take(&store, now() + seconds(2)).await;
+    assert_eq!(last[0].tried, 1);
+    let asked = store.redeliver(project, run, last[0].id, now() + seconds(2));
+    assert!(asked.await.unwrap());
+    settle(&last[0], AttemptResult::Dead, now() + seconds(3)).await;
+    let again = take(&store, now() + seconds(3)).await;
+    // The attempt under way was the first of the new schedule.
+    assert_eq!((again.len(), again[0].tried), (1, 1));
+    settle(&again[0], AttemptResult::Dead, now() + seconds(4)).await;
+    assert_eq!(take(&store, now() + seconds(9)).await, []);
+    let deliveries = store.deliveries(project, run).await.unwrap();
+    assert_eq!(deliveries[0].state, DeliveryState::Dead);
 }
 
 async fn a_secret_is_created_once(options: Options) {
