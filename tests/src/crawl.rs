@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use orbweaver_origin::LargeSite;
 use serde_json::{Value, json};
 
-use crate::program::Program;
+use crate::program::Api;
 
 /// The longest time that a state is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
@@ -38,8 +38,8 @@ pub fn expected_rows(site: &LargeSite) -> BTreeMap<String, u16> {
 ///
 /// # Errors
 /// It is refused.
-pub fn submit(program: &Program, body: &Value) -> Result<i64> {
-    let run = program.post("/v1/crawls", body, 202)?;
+pub fn submit(api: &Api, body: &Value) -> Result<i64> {
+    let run = api.post("/v1/crawls", body, 202)?;
     run["id"].as_i64().context("no id")
 }
 
@@ -47,10 +47,10 @@ pub fn submit(program: &Program, body: &Value) -> Result<i64> {
 ///
 /// # Errors
 /// It does not end.
-pub fn finished(program: &Program, run: i64, poll: Duration) -> Result<Value> {
+pub fn finished(api: &Api, run: i64, poll: Duration) -> Result<Value> {
     let start = Instant::now();
     loop {
-        let run = program.get(&format!("/v1/crawls/{run}"))?;
+        let run = api.get(&format!("/v1/crawls/{run}"))?;
         if run["finished_at"].is_string() {
             return Ok(run);
         }
@@ -65,9 +65,9 @@ pub fn finished(program: &Program, run: i64, poll: Duration) -> Result<Value> {
 ///
 /// # Errors
 /// No answer, or a duplicate path.
-pub fn rows(program: &Program, site: &LargeSite, run: i64) -> Result<BTreeMap<String, u16>> {
+pub fn rows(api: &Api, site: &LargeSite, run: i64) -> Result<BTreeMap<String, u16>> {
     let path = format!("/v1/crawls/{run}/pages?limit=100000&format=ndjson");
-    let (status, body) = program.ask("GET", &path, "")?;
+    let (status, body) = api.ask("GET", &path, "")?;
     let body = String::from_utf8(body)?;
     if status != 200 {
         bail!("{path}: {status} {body}");
@@ -86,12 +86,12 @@ pub fn rows(program: &Program, site: &LargeSite, run: i64) -> Result<BTreeMap<St
     Ok(rows)
 }
 
-/// Pages billed to the first project this month.
+/// Pages billed to the project this month.
 ///
 /// # Errors
 /// No answer.
-pub fn billed(program: &Program) -> Result<u64> {
-    let usage = program.get("/v1/usage")?;
+pub fn billed(api: &Api) -> Result<u64> {
+    let usage = api.get("/v1/usage")?;
     let pages = &usage["month"]["pages"];
     pages.as_u64().with_context(|| usage.to_string())
 }

@@ -292,7 +292,7 @@ pub fn upgrade(
     let folders = [tempfile::tempdir()?, tempfile::tempdir()?];
     let start = |folder: &tempfile::TempDir| Program::start(launch, folder.path(), Some(&url));
     let mut programs = folders.iter().map(start).collect::<Result<Vec<_>>>()?;
-    let addresses = Mutex::new(programs.iter().map(Program::address).collect::<Vec<_>>());
+    let addresses = Mutex::new(programs.iter().map(|one| one.address()).collect::<Vec<_>>());
     let first = programs.first().context("no program")?;
     let run = crawl::submit(first, &crawl::whole_site(&site))?;
     let (is_over, made) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -334,7 +334,7 @@ pub fn upgrade(
                 }
                 programs.push(start(folder)?);
                 *addresses.lock().unwrap_or_else(PoisonError::into_inner) =
-                    programs.iter().map(Program::address).collect();
+                    programs.iter().map(|one| one.address()).collect();
             }
             let program = programs.first().context("no program")?;
             crawl::finished(program, run, Duration::from_millis(20))

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -36,11 +37,26 @@ impl Launch {
     }
 }
 
-/// A running program. It is killed when dropped.
+/// A running program, used with the key of its first project. It is killed when dropped.
 #[derive(Debug)]
 pub struct Program {
     process: Child,
+    api: Api,
+}
+
+impl Deref for Program {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
+}
+
+/// The API of a running program with a project's key.
+#[derive(Clone, Debug)]
+pub struct Api {
     address: SocketAddr,
+    key: String,
 }
 
 impl Program {
@@ -94,17 +110,16 @@ impl Program {
         };
         // Nobody reads the rest, and a full pipe would block the program.
         std::thread::spawn(move || lines.for_each(drop));
-        Ok(Self { process, address })
+        let api = Api {
+            address,
+            key: KEY.to_owned(),
+        };
+        Ok(Self { process, api })
     }
 
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
-    }
-
-    /// The address that it listens on.
-    pub const fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Kills it, as in a crash: SIGKILL.
@@ -147,6 +162,27 @@ impl Program {
         }
         Ok(())
     }
+}
+
+impl Api {
+    /// The address that the program listens on.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The project's key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The same program with another project's key.
+    #[must_use]
+    pub fn with_key(&self, key: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            ..self.clone()
+        }
+    }
 
     /// GET of a path; returns the JSON of the answer, which must be 200.
     ///
@@ -187,23 +223,22 @@ impl Program {
         body: &str,
         take: impl FnMut(&[u8]),
     ) -> Result<u16> {
-        stream_at(self.address, method, path, body, take)
+        stream_at(self, method, path, body, take)
     }
 }
 
-/// Makes a request to the program at this address; returns the answer's status and body.
+/// Makes a request to the program at this address with the key of its first project; returns the
+/// answer's status and body.
 ///
 /// # Errors
 /// No answer.
 pub fn ask_at(address: SocketAddr, method: &str, path: &str, body: &str) -> Result<(u16, Vec<u8>)> {
-    let mut answer = Vec::new();
-    let take = |piece: &[u8]| answer.extend_from_slice(piece);
-    let status = stream_at(address, method, path, body, take)?;
-    Ok((status, answer))
+    let key = KEY.to_owned();
+    Api { address, key }.ask(method, path, body)
 }
 
 fn stream_at(
-    address: SocketAddr,
+    Api { address, key }: &Api,
     method: &str,
     path: &str,
     body: &str,
@@ -214,7 +249,7 @@ fn stream_at(
     // HTTP/1.0: the answer is not chunked and ends with the connection.
     write!(
         stream,
-        "{method} {path} HTTP/1.0\r\nHost: bench\r\nAuthorization: Bearer {KEY}\r\n\
+        "{method} {path} HTTP/1.0\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )?;

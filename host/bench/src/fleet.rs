@@ -1,6 +1,6 @@
 //! `bench fleet`: a database of a million pages. Some nodes on one PostgreSQL database and one
-//! bucket crawl large sites twice; then an audit, and what lists, comparison, search, export and
-//! deletion of one run cost in it.
+//! bucket crawl large sites twice, each site for a project of its own; then the audit of the soak, and
+//! what lists, comparison, search, export and deletion of one run cost in it.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use orbweaver_origin::{LargeSite, SiteSpec};
 use orbweaver_tests::crawl;
 use orbweaver_tests::postgres::Postgres;
-use orbweaver_tests::program::{Launch, Program};
+use orbweaver_tests::program::{Api, Launch, Program};
 use orbweaver_tests::s3::{ACCESS_KEY, S3, SECRET_KEY};
+use orbweaver_tests::soak::Ledger;
 
 use crate::process;
 
@@ -38,10 +39,10 @@ pub struct Args {
     nodes: usize,
 }
 
-/// Both runs of one site, in their order.
+/// Both runs of one site, in their order, each with its pages. The site has its project's number.
 struct Crawled {
-    runs: [i64; 2],
-    rows: u64,
+    project: usize,
+    runs: [(i64, usize); 2],
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -59,10 +60,18 @@ pub fn run(args: &Args) -> Result<()> {
         .iter()
         .map(|folder| Program::start(&launch, folder.path(), Some(&database)))
         .collect::<Result<_>>()?;
+    let folder = folders.first().context("no node")?.path();
+    let mut ledger = Ledger::open(&launch, folder, Some(&database), args.sites)?;
     let start = Instant::now();
-    let crawled = crawl_all(args, &nodes)?;
+    let crawled = crawl_all(args, &nodes, &ledger)?;
     let seconds = start.elapsed().as_secs_f64();
-    let rows: u64 = crawled.iter().map(|site| site.rows).sum();
+    let mut rows = 0;
+    for Crawled { project, runs } in &crawled {
+        for (run, pages) in runs {
+            rows += pages;
+            ledger.note(*project, *run, *pages)?;
+        }
+    }
     println!(
         "{rows} pages in {seconds:.0} s: {:.0} pages/s on {} nodes",
         rows as f64 / seconds,
@@ -70,8 +79,13 @@ pub fn run(args: &Args) -> Result<()> {
     );
     memory(&nodes, "crawling")?;
     let node = nodes.first().context("no node")?;
-    let billed = crawl::billed(node)?;
-    ensure!(billed == rows, "{billed} pages billed of {rows}");
+    let start = Instant::now();
+    let broken = ledger.broken(node.address())?;
+    ensure!(broken.is_empty(), "{}", broken.join("\n"));
+    println!(
+        "audit: nothing lost, twice, unbilled or seen by others; {:.0} s",
+        start.elapsed().as_secs_f64()
+    );
     let start = Instant::now();
     for node in &nodes {
         process::settled_cpu(node.pid())?;
@@ -84,9 +98,11 @@ pub fn run(args: &Args) -> Result<()> {
     );
     memory(&nodes, "crawling and indexing")?;
     let last = crawled.last().context("no site")?;
-    reads(node, last.runs)?;
+    let api = node.with_key(ledger.key(last.project)?);
+    let runs = last.runs.map(|(run, _)| run);
+    reads(node.pid(), &api, runs)?;
     memory(&nodes, "reading")?;
-    delete(node, last.runs[0])?;
+    delete(node.pid(), &api, runs[0])?;
     for node in &nodes {
         process::settled_cpu(node.pid())?;
     }
@@ -101,7 +117,7 @@ fn settings(launch: Launch, s3: &S3) -> Launch {
 }
 
 /// Every site twice, one site on each node at a time.
-fn crawl_all(args: &Args, nodes: &[Program]) -> Result<Vec<Crawled>> {
+fn crawl_all(args: &Args, nodes: &[Program], ledger: &Ledger) -> Result<Vec<Crawled>> {
     let next = AtomicUsize::new(0);
     let threads: Vec<Result<Vec<Crawled>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = nodes
@@ -115,7 +131,7 @@ fn crawl_all(args: &Args, nodes: &[Program]) -> Result<Vec<Crawled>> {
                         if site >= args.sites {
                             return Ok(crawled);
                         }
-                        crawled.push(twice(args, node, site as u64 + 1)?);
+                        crawled.push(twice(args, node, ledger, site)?);
                     }
                 })
             })
@@ -132,7 +148,9 @@ fn crawl_all(args: &Args, nodes: &[Program]) -> Result<Vec<Crawled>> {
     Ok(all)
 }
 
-fn twice(args: &Args, node: &Program, seed: u64) -> Result<Crawled> {
+fn twice(args: &Args, node: &Program, ledger: &Ledger, project: usize) -> Result<Crawled> {
+    let seed = project as u64 + 1;
+    let api = node.with_key(ledger.key(project)?);
     let spec = SiteSpec {
         page_bytes: args.page_bytes,
         links: args.links,
@@ -142,23 +160,22 @@ fn twice(args: &Args, node: &Program, seed: u64) -> Result<Crawled> {
         ..SiteSpec::pages(args.pages)
     };
     let site = LargeSite::start(&spec)?;
-    let mut crawled = Crawled {
-        runs: [0; 2],
-        rows: 0,
-    };
+    let mut runs = [(0, 0); 2];
     for edition in 0..2 {
         site.replace(&SiteSpec {
             edition,
             ..spec.clone()
         });
         let start = Instant::now();
-        let run = crawl::submit(node, &crawl::whole_site(&site))?;
-        let ended = crawl::finished(node, run, Duration::from_millis(200))?;
+        let mut body = crawl::whole_site(&site);
+        body["webhook_url"] = ledger.webhook(project)?.into();
+        let run = crawl::submit(&api, &body)?;
+        let ended = crawl::finished(&api, run, Duration::from_millis(200))?;
         ensure!(ended["status"] == "done", "the run failed: {ended}");
         let seconds = start.elapsed().as_secs_f64();
         // No page twice, none missing, none that the site does not have. With so few links a page, not
         // every missing page is linked.
-        let rows = crawl::rows(node, &site, run)?;
+        let rows = crawl::rows(&api, &site, run)?;
         let expected = crawl::expected_rows(&site);
         let wrong = rows
             .iter()
@@ -175,13 +192,12 @@ fn twice(args: &Args, node: &Program, seed: u64) -> Result<Crawled> {
             "  site {seed}, edition {edition}: {} pages in {seconds:.0} s",
             rows.len()
         );
-        crawled.rows += rows.len() as u64;
-        crawled.runs[edition as usize] = run;
+        runs[edition as usize] = (run, rows.len());
     }
-    Ok(crawled)
+    Ok(Crawled { project, runs })
 }
 
-fn reads(node: &Program, [first, second]: [i64; 2]) -> Result<()> {
+fn reads(node: u32, api: &Api, [first, second]: [i64; 2]) -> Result<()> {
     for path in [
         "/v1/crawls?limit=100".to_owned(),
         format!("/v1/crawls/{second}/pages?limit=100"),
@@ -193,10 +209,11 @@ fn reads(node: &Program, [first, second]: [i64; 2]) -> Result<()> {
         format!("/v1/crawls/{second}/export?format=ndjson&include=html"),
         format!("/v1/crawls/{second}/export?format=parquet&include=markdown"),
     ] {
-        timed(node, "GET", &path, "", 200)?;
+        timed(node, api, "GET", &path, "", 200)?;
     }
     timed(
         node,
+        api,
         "POST",
         "/v1/cloud/search",
         r#"{"query": "page"}"#,
@@ -204,17 +221,17 @@ fn reads(node: &Program, [first, second]: [i64; 2]) -> Result<()> {
     )
 }
 
-fn delete(node: &Program, run: i64) -> Result<()> {
+fn delete(node: u32, api: &Api, run: i64) -> Result<()> {
     let path = format!("/v1/crawls/{run}");
-    timed(node, "DELETE", &path, "", 204)
+    timed(node, api, "DELETE", &path, "", 204)
 }
 
 /// A request, its time, its answer's length, and how much memory it took.
-fn timed(node: &Program, method: &str, path: &str, body: &str, wanted: u16) -> Result<()> {
-    process::reset_peak(node.pid())?;
-    let before = process::resident_mib(node.pid())?;
+fn timed(node: u32, api: &Api, method: &str, path: &str, body: &str, wanted: u16) -> Result<()> {
+    process::reset_peak(node)?;
+    let before = process::resident_mib(node)?;
     let (start, mut bytes, mut shown) = (Instant::now(), 0_usize, Vec::new());
-    let status = node.stream(method, path, body, |piece| {
+    let status = api.stream(method, path, body, |piece| {
         bytes += piece.len();
         if shown.len() < 300 {
             shown.extend_from_slice(piece);
@@ -225,7 +242,7 @@ fn timed(node: &Program, method: &str, path: &str, body: &str, wanted: u16) -> R
     println!(
         "{method} {path}: {bytes} bytes in {:.2} s; memory {before:.0} MiB before, peak {:.0} MiB",
         start.elapsed().as_secs_f64(),
-        process::peak_mib(node.pid())?
+        process::peak_mib(node)?
     );
     Ok(())
 }

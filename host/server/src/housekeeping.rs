@@ -47,6 +47,7 @@ pub async fn run(service: Service) {
         for (cache, bytes) in app.pipeline.cached_bytes().await {
             metrics::gauge!("orbweaver_cache_bytes", "cache" => cache).set(bytes as f64);
         }
+        metrics::gauge!("orbweaver_plugins_not_loaded").set(app.actors.overlay.failures() as f64);
         if let Some(metrics) = &app.metrics {
             metrics.run_upkeep();
         }

@@ -83,6 +83,15 @@ impl Store {
         }
     }
 
+    /// The end of a statement that selects rows which must not change until the transaction ends;
+    /// SQLite has one writer at a time.
+    pub(crate) const fn lock_shared(&self) -> &'static str {
+        match self.db {
+            Db::Lite(_) => "",
+            Db::Pg(_) => " FOR SHARE",
+        }
+    }
+
     /// A number that changes with every commit of this process that may change usage; `None`
     /// if other processes write too, so that reads must not be cached.
     pub fn changes(&self) -> Option<u64> {

@@ -4,6 +4,7 @@
 mod audit;
 mod client;
 mod hostile;
+mod ledger;
 mod load;
 mod receiver;
 mod site;
@@ -18,10 +19,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use orbweaver_origin::{LargeSite, SiteSpec};
 
+use crate::crawl;
 use crate::drill::Database;
 use crate::postgres::Postgres;
 use crate::program::{Launch, Program};
 use client::Whereabouts;
+pub use ledger::Ledger;
 use load::{Dice, Ground, Tenant};
 use receiver::Receiver;
 pub use watch::{Held, Times};
@@ -172,7 +175,7 @@ pub fn run(launch: &Launch, settings: &Settings) -> Result<Report> {
     for tenant in &tenants {
         load::finish(tenant, &at)?;
     }
-    report.broken = audit::broken(&tenants, &at, &site, &receiver)?;
+    report.broken = audit(&tenants, &at, &site, &receiver)?;
     // Connections that are kept for the next request end by themselves within this time.
     let until = Instant::now() + GIVEN_BACK;
     loop {
@@ -187,6 +190,31 @@ pub fn run(launch: &Launch, settings: &Settings) -> Result<Report> {
     report.scans += (report.faulty.len() + report.loaded.len()) as u64;
     report.broken.extend(not_given_back(&report));
     Ok(report)
+}
+
+/// What is not as it was promised.
+fn audit(
+    tenants: &[Tenant],
+    at: &Whereabouts,
+    site: &LargeSite,
+    receiver: &Receiver,
+) -> Result<Vec<String>> {
+    let whole = crawl::expected_rows(site).len();
+    let projects: Vec<_> = tenants
+        .iter()
+        .map(|tenant| {
+            let promised = tenant.promised().clone();
+            let expected = (tenant.is_exact && tenant.cap.is_none()).then_some(whole);
+            audit::Project {
+                name: &tenant.name,
+                key: &tenant.key,
+                cap: tenant.cap,
+                scans: tenant.is_exact.then_some(promised.scans),
+                runs: promised.runs.iter().map(|run| (*run, expected)).collect(),
+            }
+        })
+        .collect();
+    audit::broken(&projects, at, receiver)
 }
 
 /// What the server still holds after the load, beyond a tenth more than before. Caches may fill:
@@ -315,20 +343,7 @@ fn tenants(
         let name = format!("soak-{number}");
         let is_capped = number % 5 == 1;
         let tier = if is_capped { "free" } else { "self_hosted" };
-        let mut command = Command::new(&launch.binary);
-        command
-            .args(["project", "create", &name, "--tier", tier])
-            .env("ORBWEAVER_DATA_DIR", data)
-            .env("ORBWEAVER_PLUGIN_DIR", &launch.plugin_dir)
-            .envs(launch.settings.iter().map(|(name, value)| (name, value)));
-        if let Some(database) = database {
-            command.env("ORBWEAVER_DATABASE_URL", database);
-        }
-        let output = command.output()?;
-        let key = String::from_utf8(output.stdout)?.trim().to_owned();
-        if !output.status.success() || key.is_empty() {
-            bail!("{name}: {}", String::from_utf8_lossy(&output.stderr));
-        }
+        let key = create_project(launch, data, database, &name, tier)?;
         tenants.push(Tenant {
             name,
             key,
@@ -339,4 +354,29 @@ fn tenants(
         });
     }
     Ok(tenants)
+}
+
+/// Creates a project on the command line; returns its key.
+fn create_project(
+    launch: &Launch,
+    data: &Path,
+    database: Option<&str>,
+    name: &str,
+    tier: &str,
+) -> Result<String> {
+    let mut command = Command::new(&launch.binary);
+    command
+        .args(["project", "create", name, "--tier", tier])
+        .env("ORBWEAVER_DATA_DIR", data)
+        .env("ORBWEAVER_PLUGIN_DIR", &launch.plugin_dir)
+        .envs(launch.settings.iter().map(|(name, value)| (name, value)));
+    if let Some(database) = database {
+        command.env("ORBWEAVER_DATABASE_URL", database);
+    }
+    let output = command.output()?;
+    let key = String::from_utf8(output.stdout)?.trim().to_owned();
+    if !output.status.success() || key.is_empty() {
+        bail!("{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(key)
 }

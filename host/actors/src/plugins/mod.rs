@@ -4,6 +4,7 @@
 mod grants;
 pub(crate) mod journal;
 mod kept_input;
+mod known;
 pub(crate) mod overlay;
 mod quarantine;
 mod watch;

@@ -4,8 +4,10 @@
 //!
 //! The database is authoritative. Each node compares a counter every second and, if it changed,
 //! updates its engine, one plugin at a time and beside each other, so that a slow compilation
-//! delays no other plugin. If a node cannot load an upload, it logs the error, keeps serving the
-//! previous version, and tries again only when the upload changes.
+//! delays no other plugin. If a node cannot load an upload, it logs the error and keeps serving the
+//! previous version. It tries again when the upload changes, and by itself after a pause that
+//! doubles each time: the reason may be the node's, such as a compilation that took too long beside
+//! other work, or the order in which uploads that need each other arrived.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,19 +22,21 @@ use orbweaver_store::{
 };
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::time::Instant;
 
 use super::grants::UploadGrants;
+use super::known::{KnownUploads, Target, Todo};
 use crate::context::Actors;
 
 /// Owners whose plugins are loaded at the same time when a node follows changes.
 const CONCURRENT_OWNERS: usize = 16;
 
-/// The uploads that this node has loaded.
+/// The uploads that this node has loaded, or failed to load.
 #[derive(Debug)]
 pub struct Overlay {
     /// The counter of changes up to which this node has followed; -1: it must look again.
     followed: AtomicI64,
-    known: Mutex<HashMap<PluginKey, Loaded>>,
+    known: KnownUploads,
     /// Held while a plugin changes here.
     turns: Mutex<HashMap<PluginKey, Arc<AsyncMutex<()>>>>,
     owners: Arc<Semaphore>,
@@ -42,21 +46,11 @@ impl Default for Overlay {
     fn default() -> Self {
         Self {
             followed: AtomicI64::new(-1),
-            known: Mutex::default(),
+            known: KnownUploads::default(),
             turns: Mutex::default(),
             owners: Arc::new(Semaphore::new(CONCURRENT_OWNERS)),
         }
     }
-}
-
-/// What decides whether a plugin must be loaded again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Loaded {
-    number: i64,
-    digest: String,
-    grants: Option<String>,
-    /// `None` for the instance.
-    policy: Option<ProjectPolicy>,
 }
 
 /// Why an upload was not accepted.
@@ -112,6 +106,24 @@ impl Overlay {
             Arc::clone(turns.entry(key.clone()).or_default())
         };
         turn.lock_owned().await
+    }
+
+    /// Number of uploads whose serving version this node failed to load.
+    pub fn failures(&self) -> usize {
+        self.known.failures()
+    }
+
+    /// When the first of them is tried again; `None` without one.
+    pub(super) fn next_retry(&self) -> Option<Instant> {
+        self.known.next_retry()
+    }
+
+    /// Whether somebody has the plugin's turn, or waits for it.
+    fn is_changing(&self, key: &PluginKey) -> bool {
+        let turns = self.turns.lock();
+        turns
+            .get(key)
+            .is_some_and(|turn| Arc::strong_count(turn) > 1)
     }
 }
 
@@ -285,13 +297,13 @@ async fn change(
             (number, true)
         }
     };
-    let loaded = Loaded {
+    let loaded = Target {
         number,
         digest: plugin.digest.clone(),
         grants: granted.stored(),
         policy: allowed,
     };
-    actors.overlay.known.lock().insert(key.clone(), loaded);
+    actors.overlay.known.loaded(key, loaded);
     tracing::info!(
         plugin = key.name,
         kind = key.kind,
@@ -319,7 +331,7 @@ async fn restore(actors: &Actors, key: &PluginKey, error: &UploadError) {
         return;
     }
     let overlay = &actors.overlay;
-    overlay.known.lock().remove(key);
+    overlay.known.forget(key);
     if update(actors, key).await.is_err() {
         overlay.followed.store(-1, Ordering::Release);
     }
@@ -346,8 +358,7 @@ async fn load(
 
 fn unload(actors: &Actors, key: &PluginKey) {
     let engine = &actors.pipeline.engine;
-    let mut known = actors.overlay.known.lock();
-    known.remove(key);
+    let has_others = actors.overlay.known.forget(key);
     let Some(kind) = kind(&key.kind) else { return };
     match key.project {
         None => {
@@ -355,7 +366,7 @@ fn unload(actors: &Actors, key: &PluginKey) {
         }
         Some(project) => {
             engine.remove_for_project(project, kind, &key.name);
-            if !known.keys().any(|other| other.project == Some(project)) {
+            if !has_others {
                 engine.forget_code_of_project(project);
             }
         }
@@ -363,7 +374,7 @@ fn unload(actors: &Actors, key: &PluginKey) {
 }
 
 /// What should serve of an upload here; `None`: nothing, because its project may have no plugins.
-fn wanted(actors: &Actors, upload: &UploadedPlugin) -> Option<Loaded> {
+fn wanted(actors: &Actors, upload: &UploadedPlugin) -> Option<Target> {
     let policy = match upload.key.project {
         None => None,
         Some(_) => {
@@ -374,7 +385,7 @@ fn wanted(actors: &Actors, upload: &UploadedPlugin) -> Option<Loaded> {
             Some(UploadGrants::from_store(upload.grants.as_deref()).policy(&caps))
         }
     };
-    Some(Loaded {
+    Some(Target {
         number: upload.number,
         digest: upload.digest.clone(),
         grants: upload.grants.clone(),
@@ -391,7 +402,7 @@ async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
         unload(actors, key);
         return Ok(());
     };
-    if actors.overlay.known.lock().get(key) == Some(&target) {
+    if actors.overlay.known.todo(key, &target, Instant::now()) == Todo::Nothing {
         return Ok(());
     }
     let Some(component) = actors.store.plugin_component(&version).await? else {
@@ -402,13 +413,23 @@ async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
     let loaded = load(engine, key, component, &granted, target.policy.clone()).await;
     let (plugin, kind) = (&key.name, &key.kind);
     match loaded {
-        Ok(_) => tracing::info!(plugin, kind, "uploaded plugin loaded"),
-        Err(error) => tracing::error!(
-            plugin, kind, %error, "an uploaded plugin failed to load"
-        ),
+        Ok(_) => {
+            tracing::info!(plugin, kind, "uploaded plugin loaded");
+            actors.overlay.known.loaded(key, target);
+        }
+        Err(error) => {
+            tracing::error!(plugin, kind, %error, "an uploaded plugin failed to load");
+            actors.overlay.known.failed(key, target, Instant::now());
+        }
     }
-    actors.overlay.known.lock().insert(key.clone(), target);
     Ok(())
+}
+
+/// An upload to look at again.
+struct Stale {
+    key: PluginKey,
+    /// Whether it is as it was when it did not load. Calls do not wait for it.
+    is_retry: bool,
 }
 
 /// Updates the engine from the database. Waits for the instance's plugins if `wait`; those of
@@ -420,11 +441,13 @@ async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
 pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
     let overlay = &actors.overlay;
     let version = actors.store.plugins_version().await?;
-    if version == overlay.followed.load(Ordering::Acquire) {
+    let now = Instant::now();
+    let retries = overlay.next_retry().is_some_and(|at| at <= now);
+    if version == overlay.followed.load(Ordering::Acquire) && !retries {
         return Ok(());
     }
     let uploads = actors.store.uploaded_plugins().await?;
-    let mut targets: HashMap<PluginKey, Loaded> = HashMap::new();
+    let mut targets: HashMap<PluginKey, Target> = HashMap::new();
     for upload in &uploads {
         if kind(&upload.key.kind).is_none() {
             let kind = &upload.key.kind;
@@ -433,27 +456,31 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
             targets.insert(upload.key.clone(), target);
         }
     }
-    let mut stale: BTreeMap<Option<ProjectId>, Vec<PluginKey>> = BTreeMap::new();
-    {
-        let known = overlay.known.lock();
-        let gone = known.keys().filter(|key| !targets.contains_key(key));
-        let changed = targets
-            .iter()
-            .filter(|(key, target)| known.get(key) != Some(target))
-            .map(|(key, _)| key);
-        for key in gone.chain(changed) {
-            stale.entry(key.project).or_default().push(key.clone());
+    let mut stale: BTreeMap<Option<ProjectId>, Vec<Stale>> = BTreeMap::new();
+    let gone = overlay.known.others(&targets).into_iter();
+    let gone = gone.map(|key| (key, Todo::Load));
+    let changed = targets.iter().map(|(key, target)| {
+        let todo = overlay.known.todo(key, target, now);
+        (key.clone(), todo)
+    });
+    for (key, todo) in gone.chain(changed) {
+        let is_retry = todo == Todo::Retry;
+        // One that is being tried needs no second try.
+        if todo == Todo::Nothing || (is_retry && overlay.is_changing(&key)) {
+            continue;
         }
+        let of_owner = stale.entry(key.project).or_default();
+        of_owner.push(Stale { key, is_retry });
     }
     overlay.followed.store(version, Ordering::Release);
     let instance = stale.remove(&None).unwrap_or_default();
     let instance: Vec<_> = instance
         .into_iter()
-        .map(|key| tokio::spawn(update_in_turn(actors.clone(), key)))
+        .map(|stale| tokio::spawn(update_in_turn(actors.clone(), stale.key)))
         .collect();
-    for (project, keys) in stale {
+    for (project, stale) in stale {
         let engine = &actors.pipeline.engine;
-        for key in &keys {
+        for Stale { key, .. } in stale.iter().filter(|stale| !stale.is_retry) {
             if let (Some(project), Some(kind)) = (project, kind(&key.kind)) {
                 let own = engine.of_project(project).own_plugins();
                 let serves = |plugin: &PluginInfo| plugin.kind == kind && plugin.name == key.name;
@@ -466,7 +493,7 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
         let owners = Arc::clone(&overlay.owners);
         tokio::spawn(async move {
             let _slot = owners.acquire_owned().await;
-            for key in keys {
+            for Stale { key, .. } in stale {
                 update_in_turn(actors.clone(), key.clone()).await;
                 if let (Some(project), Some(kind)) = (key.project, kind(&key.kind)) {
                     let engine = &actors.pipeline.engine;

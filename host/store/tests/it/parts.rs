@@ -318,6 +318,47 @@ async fn nodes_store_pages_of_one_run_one_after_the_other() {
     assert_eq!(commit.await.unwrap(), [Committed::Written]);
 }
 
+/// Its worker and the one that deletes it are not the same: the part would be left over.
+#[tokio::test]
+async fn no_part_is_opened_of_a_run_that_is_being_deleted() {
+    let options = postgres();
+    let (store, project) = open(&options).await;
+    create(&store, &new_run(project, "https://example.org/")).await;
+    let run = lease(&store, "a", now()).await.unwrap();
+    // As another node does within its deletion.
+    let mut other = sqlx::PgConnection::connect(&options.url).await.unwrap();
+    let mut deletion = other.begin().await.unwrap();
+    sqlx::query("DELETE FROM runs WHERE id = $1")
+        .bind(run.lease.run.get())
+        .execute(&mut *deletion)
+        .await
+        .unwrap();
+    let mut opening = std::pin::pin!(store.open_part(run.lease, 0, None));
+    let waits = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+             WHERE wait_event_type = 'Lock' AND datname = current_database()";
+        while sqlx::query_scalar::<_, i64>(waiting)
+            .fetch_one(&mut *deletion)
+            .await
+            .unwrap()
+            == 0
+        {
+            // Within a transaction, the view stays as it was first read.
+            sqlx::query("SELECT pg_stat_clear_snapshot()")
+                .execute(&mut *deletion)
+                .await
+                .unwrap();
+        }
+    };
+    tokio::select! {
+        _ = &mut opening => panic!("the part did not wait"),
+        () = waits => {}
+    }
+    deletion.commit().await.unwrap();
+    assert!(!opening.await.unwrap());
+    assert_eq!(store.parts(run.lease.run).await.unwrap(), []);
+}
+
 #[tokio::test]
 async fn a_page_that_the_run_has_is_not_billed_again() {
     let (store, run) = begun().await;

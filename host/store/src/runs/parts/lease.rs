@@ -32,13 +32,16 @@ impl Store {
         part: i64,
         concurrency: Option<u32>,
     ) -> Result<bool, StoreError> {
+        // The run neither ends nor is deleted before this commits: its parts would outlive it.
+        let insert = format!(
+            // Epochs of parts of the same number under two leases of the run never meet.
+            "INSERT INTO run_parts (run_id, part, project_id, concurrency, lease_epoch)
+             SELECT id, $3, project_id, $4, lease_epoch * 1000000 FROM runs
+             WHERE id = $1 AND lease_epoch = $2 AND status = 'running'{}",
+            self.lock_shared()
+        );
         transact!(self.db, tx => {
-            let done = sqlx::query(
-                // Epochs of parts of the same number under two leases of the run never meet.
-                "INSERT INTO run_parts (run_id, part, project_id, concurrency, lease_epoch)
-                 SELECT id, $3, project_id, $4, lease_epoch * 1000000 FROM runs
-                 WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
-            )
+            let done = sqlx::query(sqlx::AssertSqlSafe(insert.as_str()))
             .bind(lease.run.get())
             .bind(lease.epoch)
             .bind(part)
