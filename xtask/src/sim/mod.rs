@@ -5,7 +5,10 @@
 //! pages need in storage, database writes and money. `--check` compares it to real runs, the
 //! lines that `cargo xtask bench nodes` prints.
 
+mod costs;
 mod model;
+mod parts;
+mod queue;
 mod random;
 mod sites;
 
@@ -16,7 +19,9 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::shell::root;
-use model::{Cluster, Costs, Outcome, Resource};
+use costs::Costs;
+use model::{Cluster, Outcome, Resource};
+use parts::OneRun;
 use sites::Sites;
 
 /// Simulate a crawl of many pages on many nodes, or check the model against real runs.
@@ -49,6 +54,16 @@ pub struct Sim {
     /// Exponent of the sites' sizes (Pareto): the smaller, the more pages are in few large sites.
     #[arg(long, default_value_t = 1.2)]
     tail: f64,
+    /// One run over so many hosts, which the nodes divide among themselves, instead of a run for
+    /// each site; `--concurrency` is each node's most (`crawl.max_concurrency`).
+    #[arg(long, value_name = "HOSTS")]
+    one_run: Option<f64>,
+    /// Of one run: requests at the same time that the client asked for, for all nodes together.
+    #[arg(long, requires = "one_run")]
+    asked: Option<u64>,
+    /// Of one run: runs that each other node has besides. Half of its runs are for its own.
+    #[arg(long, requires = "one_run", default_value_t = 0)]
+    busy_runs: usize,
     /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -74,12 +89,16 @@ impl Sim {
             .with_context(|| format!("cannot read {}", path.display()))?;
         let costs = Costs::parse(&text)?;
         match &self.check {
-            Some(file) => check(&costs, file, self.seed),
-            None => self.plan(&costs),
+            Some(file) => check(&costs, file, self.seed)?,
+            None => match self.one_run {
+                Some(hosts) => self.plan_one_run(&costs, hosts),
+                None => self.plan(&costs),
+            },
         }
+        Ok(())
     }
 
-    fn plan(&self, costs: &Costs) -> Result<()> {
+    fn plan(&self, costs: &Costs) {
         for &pages in &self.pages {
             let sites = Sites::draw(pages, self.site_pages, self.tail, self.seed);
             println!(
@@ -100,7 +119,45 @@ impl Sim {
             }
             storage(costs, pages);
         }
-        Ok(())
+    }
+
+    fn plan_one_run(&self, costs: &Costs, hosts: f64) {
+        for &pages in &self.pages {
+            println!(
+                "one run of {} pages of {} hosts; {} requests {}, {} ms between two to a host, answers in {} ms",
+                short(pages),
+                short(hosts),
+                self.asked.unwrap_or(self.concurrency as u64),
+                self.asked.map_or("a node at most", |_| "in all"),
+                self.delay_ms,
+                self.latency_ms
+            );
+            println!(
+                "{:>6} {:>7} {:>9} {:>10} {:>11} {:>8} {:>6} {:>6} {:>7} {:>6} {:>6} {:>9}  bound by",
+                "nodes",
+                "at work",
+                "days",
+                "pages/s",
+                "rows/s",
+                "requests",
+                "CPU",
+                "DB",
+                "commits",
+                "worker",
+                "tail",
+                "dollars"
+            );
+            let run = OneRun {
+                pages: Sites::sizes(hosts, pages, self.tail, self.seed),
+                asked: self.asked,
+                busy: self.busy_runs,
+            };
+            for &nodes in &self.nodes {
+                let outcome = parts::simulate(&self.cluster(nodes), costs, &run, self.seed);
+                print_one_run(costs, (nodes, self.cores), pages, &outcome);
+            }
+            storage(costs, pages);
+        }
     }
 
     fn cluster(&self, nodes: usize) -> Cluster {
@@ -128,6 +185,29 @@ fn print(costs: &Costs, nodes: usize, cores: usize, pages: f64, outcome: &Outcom
         share(Resource::Slots),
         share(Resource::Cpu),
         share(Resource::Database),
+        costs.money(nodes, cores, pages, outcome.seconds),
+        outcome.bound().name(),
+    );
+}
+
+fn print_one_run(
+    costs: &Costs,
+    (nodes, cores): (usize, usize),
+    pages: f64,
+    outcome: &parts::Outcome,
+) {
+    let rate = pages / outcome.seconds;
+    println!(
+        "{nodes:>6} {:>7} {:>9.2} {rate:>10.0} {:>11.0} {:>7.0}% {:>5.0}% {:>5.0}% {:>6.0}% {:>5.0}% {:>5.0}% {:>9.0}  {}",
+        outcome.nodes,
+        outcome.seconds / DAY,
+        rate * costs.rows,
+        outcome.requests * 100.0,
+        outcome.cpu * 100.0,
+        outcome.database * 100.0,
+        outcome.commits * 100.0,
+        outcome.worker * 100.0,
+        outcome.tail * 100.0,
         costs.money(nodes, cores, pages, outcome.seconds),
         outcome.bound().name(),
     );
@@ -170,17 +250,30 @@ fn check(costs: &Costs, file: &std::path::Path, seed: u64) -> Result<()> {
             latency: number("latency_ms")? / 1000.0,
             spread: 0.0,
         };
-        let sites = Sites::even(number("sites")?, pages);
-        let outcome = model::simulate(&cluster, costs, &sites, seed);
-        let error = outcome.seconds / seconds - 1.0;
+        let hosts = real.get("one_run_hosts").and_then(Value::as_f64);
+        let predicted = match hosts {
+            Some(hosts) => {
+                let run = OneRun {
+                    pages: Sites::even(hosts, pages).pages,
+                    asked: None,
+                    busy: 0,
+                };
+                parts::simulate(&cluster, costs, &run, seed).seconds
+            }
+            None => {
+                let sites = Sites::even(number("sites")?, pages);
+                model::simulate(&cluster, costs, &sites, seed).seconds
+            }
+        };
+        let error = predicted / seconds - 1.0;
         worst = worst.max(error.abs());
         println!(
-            "{:>6} {:>9} {:>8.1} s {:>8.1} s {:>6.1}%",
+            "{:>6} {:>9} {:>8.1} s {predicted:>8.1} s {:>6.1}%  {}",
             cluster.nodes,
             short(pages),
             seconds,
-            outcome.seconds,
-            error * 100.0
+            error * 100.0,
+            hosts.map_or("a run for each site", |_| "one run"),
         );
     }
     println!("worst error {:.1}%", worst * 100.0);

@@ -8,69 +8,10 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use anyhow::{Context as _, Result};
-use serde_json::Value;
-
+use super::costs::Costs;
+use super::queue::{AHEAD, Servers};
 use super::random::Random;
 use super::sites::Sites;
-
-/// Measured costs.
-#[derive(Clone, Debug)]
-pub struct Costs {
-    /// CPU of a node for a page, in seconds.
-    cpu: f64,
-    /// CPU of the database for a page, in seconds, and the cores that it has.
-    database: f64,
-    database_cores: usize,
-    /// CPU of all other programs for a page when everything runs on one machine, in seconds.
-    beside: f64,
-    /// Time of a run besides its pages: from a free place to the first request, and from the
-    /// last page to the next free place, in seconds.
-    run: f64,
-    /// Rows written for a page.
-    pub rows: f64,
-    /// Bytes of rows and indexes, and of the body, for a page.
-    pub row_bytes: f64,
-    pub body_bytes: f64,
-    core_hour: f64,
-    row_terabyte_month: f64,
-    body_terabyte_month: f64,
-}
-
-impl Costs {
-    /// Reads the costs.
-    ///
-    /// # Errors
-    /// A cost is missing.
-    pub fn parse(text: &str) -> Result<Self> {
-        let json: Value = serde_json::from_str(text)?;
-        let number = |name: &str| {
-            let value = json.get(name).and_then(Value::as_f64);
-            value.with_context(|| format!("the costs have no {name}"))
-        };
-        Ok(Self {
-            cpu: number("cpu_ms")? / 1000.0,
-            database: number("database_cpu_ms")? / 1000.0,
-            database_cores: number("database_cores")? as usize,
-            beside: number("beside_cpu_ms")? / 1000.0,
-            run: number("run_seconds")?,
-            rows: number("rows")?,
-            row_bytes: number("row_bytes")?,
-            body_bytes: number("body_bytes")?,
-            core_hour: number("dollars_core_hour")?,
-            row_terabyte_month: number("dollars_row_terabyte_month")?,
-            body_terabyte_month: number("dollars_body_terabyte_month")?,
-        })
-    }
-
-    /// US dollars for the crawl and for a month of storage.
-    pub fn money(&self, nodes: usize, cores: usize, pages: f64, seconds: f64) -> f64 {
-        let cores = (nodes * cores + self.database_cores) as f64;
-        cores * seconds / 3600.0 * self.core_hour
-            + pages * self.row_bytes / 1e12 * self.row_terabyte_month
-            + pages * self.body_bytes / 1e12 * self.body_terabyte_month
-    }
-}
 
 /// The nodes, and how they crawl.
 #[derive(Clone, Debug)]
@@ -185,35 +126,6 @@ impl PartialOrd for Event {
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
         self.at.total_cmp(&other.at).then(self.run.cmp(&other.run))
-    }
-}
-
-/// Servers of one queue: the times from which they are free.
-struct Servers {
-    free: BinaryHeap<Reverse<u64>>,
-    busy: f64,
-}
-
-/// How far the nodes may be ahead of the database, in seconds.
-const AHEAD: f64 = 1.0;
-/// Times in whole nanoseconds order as numbers.
-const NANOS: f64 = 1e9;
-
-impl Servers {
-    fn new(count: usize) -> Self {
-        Self {
-            free: (0..count.max(1)).map(|_| Reverse(0)).collect(),
-            busy: 0.0,
-        }
-    }
-
-    /// Takes a job that comes now; returns when it is done.
-    fn take(&mut self, now: f64, work: f64) -> f64 {
-        let Reverse(free) = self.free.pop().unwrap_or(Reverse(0));
-        let done = now.max(free as f64 / NANOS) + work;
-        self.free.push(Reverse((done * NANOS) as u64));
-        self.busy += work;
-        done
     }
 }
 
@@ -389,23 +301,8 @@ impl Simulation<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::costs::tests::costs;
     use super::*;
-
-    fn costs() -> Costs {
-        Costs {
-            cpu: 0.001,
-            database: 0.000_1,
-            database_cores: 4,
-            beside: 0.0,
-            run: 0.0,
-            rows: 3.0,
-            row_bytes: 1e3,
-            body_bytes: 1e4,
-            core_hour: 0.04,
-            row_terabyte_month: 100.0,
-            body_terabyte_month: 20.0,
-        }
-    }
 
     fn cluster(nodes: usize) -> Cluster {
         Cluster {

@@ -22,20 +22,25 @@ impl Sites {
     pub fn draw(total: f64, mean: f64, tail: f64, seed: u64) -> Self {
         let count = (total / mean).max(1.0);
         let weight = (count / MOST).max(1.0);
+        let pages = Self::sizes((count / weight).round(), total / weight, tail, seed);
+        Self { pages, weight }
+    }
+
+    /// Pages of each of so many sites, with so many in all.
+    pub fn sizes(count: f64, total: f64, tail: f64, seed: u64) -> Vec<f64> {
         let mut random = Random::new(seed);
-        let drawn = (count / weight).round() as usize;
-        let mut pages: Vec<f64> = (0..drawn)
+        let mut pages: Vec<f64> = (0..count as usize)
             .map(|_| random.pareto(1.0, tail).min(LARGEST))
             .collect();
         // The sum of a sample varies a lot with such a tail: it is scaled to the total, which
         // the cut at both ends changes again.
         for _ in 0..50 {
-            let scale = total / weight / pages.iter().sum::<f64>();
+            let scale = total / pages.iter().sum::<f64>();
             for size in &mut pages {
                 *size = (*size * scale).clamp(1.0, LARGEST);
             }
         }
-        Self { pages, weight }
+        pages
     }
 
     /// Sites of the same size.
