@@ -296,7 +296,7 @@ impl HttpHost for CallHost {
             },
             Err(_) => Ended::default(),
         };
-        let settled = self.ledger.settle(ticket, ended);
+        let settled = ticket.settle(ended);
         settled.map_err(|cap| self.quota(QuotaError::Capped(cap)))?;
         let response = fetched.map_err(|error| secrets.masked_error(error))?;
         let bytes = response.body.len();
@@ -330,7 +330,7 @@ impl RenderingHost for CallHost {
             answered: rendered.is_ok(),
             ..Ended::default()
         };
-        let settled = self.ledger.settle(ticket, ended);
+        let settled = ticket.settle(ended);
         settled.map_err(|cap| self.quota(QuotaError::Capped(cap)))?;
         rendered.map_err(|error| match error {
             ScanError::Refused(why) => self.refuse_target(ErrorCode::BlockedAddress, why),

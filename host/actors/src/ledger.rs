@@ -1,7 +1,8 @@
 //! The bill of one call. Pages are reserved before they are fetched, counted when the response
 //! arrives, and billed once at the end, even if the call fails.
 
-use std::collections::HashSet;
+mod pages;
+
 use std::sync::Arc;
 
 use orbweaver_core::ids::ProjectId;
@@ -9,12 +10,13 @@ use orbweaver_core::key_hash::url_key;
 use orbweaver_store::{Amount, NewUsage, Store, StoreError};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
-use tokio::sync::OwnedMutexGuard;
+
+pub(super) use pages::{Ended, Ticket};
+use pages::{Pages, Wants};
 
 use super::tariff::{Count, Tariff};
 use crate::context::Actors;
-use orbweaver_accounts::quota::{CapReached, Quota, QuotaError, Reservation};
-use orbweaver_pipeline::cloud::micros;
+use orbweaver_accounts::quota::{Quota, QuotaError, Reservation};
 
 /// Most pages reserved at a time by a call that is billed per page.
 const BLOCK: u64 = 32;
@@ -31,53 +33,14 @@ pub(super) struct Ledger {
     asking: tokio::sync::Mutex<()>,
     /// Whether a request at a reached cap was for none of the free files: no more are made.
     misled: Arc<tokio::sync::Mutex<bool>>,
-    state: Mutex<State>,
+    pages: Arc<Mutex<Pages>>,
+    reserved: Mutex<Reserved>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    reserved: Vec<Reservation>,
-    /// Pages reserved in all.
-    held: Amount,
-    /// Pages in progress or done.
-    taken: Amount,
-    /// Pages to be billed.
-    used: Amount,
-    /// Keys of the URLs that are counted.
-    seen: HashSet<String>,
-    answered: bool,
-    rendered: bool,
-    cost_micros: u64,
+struct Reserved {
+    blocks: Vec<Reservation>,
     closed: bool,
-}
-
-/// A request at a reached cap, for what may be one of the free files. There is one at a time.
-#[derive(Debug)]
-struct Unpaid {
-    cap: CapReached,
-    misled: OwnedMutexGuard<bool>,
-}
-
-/// Permission for one request.
-#[derive(Debug)]
-#[must_use = "settle the ticket when the request has ended"]
-pub(super) struct Ticket {
-    /// Taken from the reservation; zero for a URL that is already counted.
-    amount: Amount,
-    key: Option<String>,
-    rendering: bool,
-    unpaid: Option<Unpaid>,
-}
-
-/// Result of a request.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ended {
-    /// Whether a response arrived, with any status.
-    pub(super) answered: bool,
-    /// Whether it is one of the free files: robots.txt, llms.txt, a sitemap.
-    pub(super) free: bool,
-    /// Its cost in US dollars.
-    pub(super) cost_usd: f64,
 }
 
 impl Ledger {
@@ -89,14 +52,12 @@ impl Ledger {
         token: &str,
     ) -> Result<Self, QuotaError> {
         let first = tariff.first();
-        let mut state = State::default();
+        let (mut pages, mut blocks) = (Pages::default(), Vec::new());
         if first != Amount::default() {
             // A retry of a billed call is allowed even at a cap.
             let token = part(token, 0);
-            state
-                .reserved
-                .push(actors.quota.reserve_for(project, first, &token).await?);
-            state.held = first;
+            blocks.push(actors.quota.reserve_for(project, first, &token).await?);
+            pages.held = first;
         }
         Ok(Self {
             quota: actors.quota.clone(),
@@ -106,7 +67,11 @@ impl Ledger {
             token: token.to_owned(),
             asking: tokio::sync::Mutex::new(()),
             misled: Arc::default(),
-            state: Mutex::new(state),
+            pages: Arc::new(Mutex::new(pages)),
+            reserved: Mutex::new(Reserved {
+                blocks,
+                closed: false,
+            }),
         })
     }
 
@@ -118,41 +83,22 @@ impl Ledger {
     /// Takes one page for a plain HTTP request. At a reached cap, one that `may_be_free` is made all the
     /// same, because only the response tells whether it is.
     pub(super) async fn page(&self, url: &str, may_be_free: bool) -> Result<Ticket, QuotaError> {
-        let key = key(url);
-        let counts = matches!(self.tariff.count, Count::Urls { .. })
-            && self.state.lock().seen.insert(key.clone());
-        let amount = Amount {
-            pages: u64::from(counts),
-            cloud_pages: 0,
-        };
-        let key = counts.then_some(key);
-        let error = match self.take(amount).await {
-            Ok(()) => {
-                return Ok(Ticket {
-                    amount,
-                    key,
-                    rendering: false,
-                    unpaid: None,
-                });
+        let wants = match self.tariff.count {
+            Count::Urls { .. } => Wants::Url(key(url)),
+            Count::Page { .. } | Count::CloudPage | Count::Success => {
+                Wants::Amount(Amount::default())
             }
-            Err(error) => error,
         };
-        if let Some(key) = &key {
-            self.state.lock().seen.remove(key);
-        }
-        let QuotaError::Capped(cap) = error else {
-            return Err(error);
+        let cap = match self.take(&wants).await {
+            Ok(()) => return Ok(Ticket::of(&self.pages, wants, false)),
+            Err(QuotaError::Capped(cap)) => cap,
+            Err(error) => return Err(error),
         };
         let misled = Arc::clone(&self.misled).lock_owned().await;
         if !may_be_free || *misled {
             return Err(QuotaError::Capped(cap));
         }
-        Ok(Ticket {
-            amount: Amount::default(),
-            key: None,
-            rendering: false,
-            unpaid: Some(Unpaid { cap, misled }),
-        })
+        Ok(Ticket::unpaid(cap, misled))
     }
 
     /// Takes one cloud page for a browser or a proxy pool.
@@ -167,66 +113,39 @@ impl Ledger {
             pages: 0,
             cloud_pages: u64::from(counts),
         };
-        self.take(amount).await?;
-        Ok(Ticket {
-            amount,
-            key: None,
-            rendering,
-            unpaid: None,
-        })
+        let wants = Wants::Amount(amount);
+        self.take(&wants).await?;
+        Ok(Ticket::of(&self.pages, wants, rendering))
     }
 
-    async fn take(&self, amount: Amount) -> Result<(), QuotaError> {
-        if amount == Amount::default() || self.state.lock().take(amount) {
+    async fn take(&self, wants: &Wants) -> Result<(), QuotaError> {
+        if self.pages.lock().take(wants) {
             return Ok(());
         }
         let _alone = self.asking.lock().await;
         // Another request may have reserved enough meanwhile.
-        if self.state.lock().take(amount) {
+        if self.pages.lock().take(wants) {
             return Ok(());
         }
-        let block = if amount.cloud_pages > 0 {
-            self.quota.reserve(self.project, amount).await?
+        let most = wants.most();
+        let block = if most.cloud_pages > 0 {
+            self.quota.reserve(self.project, most).await?
         } else {
             // Twice as many each time: a call of few pages sets aside few.
-            let held = self.state.lock().held.pages;
+            let held = self.pages.lock().held.pages;
             let want = Amount::pages(held.clamp(1, BLOCK));
             self.quota.reserve_up_to(self.project, want).await?
         };
-        let mut state = self.state.lock();
-        state.held = state.held.plus(block.left());
-        state.reserved.push(block);
-        state.take(amount);
-        Ok(())
-    }
-
-    /// Counts a finished request.
-    ///
-    /// # Errors
-    /// With the reached cap: the response is none of the free files, so nobody may read it.
-    pub(super) fn settle(&self, ticket: Ticket, ended: Ended) -> Result<(), CapReached> {
-        if let Some(Unpaid { cap, mut misled }) = ticket.unpaid {
-            *misled = ended.answered && !ended.free;
-            return if *misled { Err(cap) } else { Ok(()) };
-        }
-        let mut state = self.state.lock();
-        if !ended.answered || ended.free {
-            state.taken = state.taken.less(ticket.amount);
-            if let Some(key) = &ticket.key {
-                state.seen.remove(key);
-            }
-        } else {
-            state.used = state.used.plus(ticket.amount);
-        }
-        state.answered |= ended.answered;
-        state.rendered |= ended.answered && ticket.rendering;
-        state.cost_micros = state.cost_micros.saturating_add(micros(ended.cost_usd));
+        let mut pages = self.pages.lock();
+        pages.held = pages.held.plus(block.left());
+        self.reserved.lock().blocks.push(block);
+        pages.take(wants);
         Ok(())
     }
 
     /// Whether the call is billed by its requests alone, and none of them so far.
     pub(super) fn is_free_so_far(&self) -> bool {
-        let used = self.state.lock().used;
+        let used = self.pages.lock().used;
         self.tariff.count == (Count::Urls { least: 0 }) && used == Amount::default()
     }
 
@@ -252,32 +171,33 @@ impl Ledger {
 
     /// The usage events of the whole call; empty when called again.
     fn usages(&self, succeeded: bool) -> (Vec<NewUsage>, u64) {
-        let mut state = self.state.lock();
-        if std::mem::replace(&mut state.closed, true) {
+        let pages = self.pages.lock();
+        let mut reserved = self.reserved.lock();
+        if std::mem::replace(&mut reserved.closed, true) {
             return (Vec::new(), 0);
         }
         let mut due = match self.tariff.count {
             Count::Page { .. } => Amount {
-                pages: u64::from(state.answered),
-                cloud_pages: u64::from(state.rendered),
+                pages: u64::from(pages.answered),
+                cloud_pages: u64::from(pages.rendered),
             },
             Count::CloudPage => Amount {
                 pages: 0,
-                cloud_pages: state.used.cloud_pages.max(u64::from(state.answered)),
+                cloud_pages: pages.used.cloud_pages.max(u64::from(pages.answered)),
             },
             Count::Success => Amount::pages(u64::from(succeeded)),
             Count::Urls { least } => {
                 let least = if succeeded { least } else { 0 };
                 Amount {
-                    pages: state.used.pages.max(least),
-                    ..state.used
+                    pages: pages.used.pages.max(least),
+                    ..pages.used
                 }
             }
         };
-        let mut cost = state.cost_micros;
+        let mut cost = pages.cost_micros;
         let total = cost;
         let mut usages = Vec::new();
-        for (at, reservation) in state.reserved.iter_mut().enumerate() {
+        for (at, reservation) in reserved.blocks.iter_mut().enumerate() {
             let left = reservation.left();
             let share = due.less(due.less(left));
             if share == Amount::default() {
@@ -289,19 +209,8 @@ impl Ledger {
             cost = 0;
         }
         // Unused pages are released.
-        state.reserved.clear();
+        reserved.blocks.clear();
         (usages, total)
-    }
-}
-
-impl State {
-    fn take(&mut self, amount: Amount) -> bool {
-        let taken = self.taken.plus(amount);
-        let fits = taken.pages <= self.held.pages && taken.cloud_pages <= self.held.cloud_pages;
-        if fits {
-            self.taken = taken;
-        }
-        fits
     }
 }
 
