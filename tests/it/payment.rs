@@ -208,7 +208,7 @@ async fn the_provider_creates_the_checkout_session() {
     for part in [
         "mode=subscription".to_owned(),
         "line_items%5B0%5D%5Bprice%5D=price_1".to_owned(),
-        format!("client_reference_id={intent}"),
+        format!("metadata%5Bintent_id%5D={intent}"),
         "customer_email=owner%40shop.example".to_owned(),
         "success_url=https%3A%2F%2Fcrawl.example%2Fdocs".to_owned(),
     ] {
@@ -245,7 +245,8 @@ async fn the_provider_creates_the_checkout_session() {
 
 fn paid(intent: i64) -> String {
     json!({"type": "checkout.session.completed", "data": {"object": {
-        "client_reference_id": intent.to_string(), "payment_status": "paid"}}})
+        "client_reference_id": intent.to_string(), "payment_status": "paid",
+        "payment_link": null, "metadata": {"intent_id": intent.to_string(), "tier": "pro"}}}})
     .to_string()
 }
 
@@ -304,6 +305,24 @@ async fn a_signed_webhook_completes_the_intent_once() {
         .ok();
     deliver(&service, "whsec_hidden", &paid(4_711)).await.ok();
     assert_eq!(store.projects().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_payment_of_something_else_completes_no_intent() {
+    let (service, _provider, smtp) = paying().await;
+    let made = service.stranger().post(SIGNUP, &pro("shop")).await.ok();
+    let intent = made["intent_id"].to_string();
+    // The buyer of a cheap payment link names the intent in the link's URL.
+    for metadata in [json!({}), json!(null), json!({"order": intent})] {
+        let body = json!({"type": "checkout.session.completed", "data": {"object": {
+            "client_reference_id": intent, "payment_status": "paid",
+            "payment_link": "plink_1", "metadata": metadata}}});
+        let answer = deliver(&service, "whsec_hidden", &body.to_string()).await;
+        assert_eq!(answer.ok(), json!({"received": true}));
+    }
+    let store = &service.app.store;
+    assert_eq!(store.project_named("shop").await.unwrap(), None);
+    assert_eq!(smtp.mails().len(), 0);
 }
 
 #[tokio::test]

@@ -235,8 +235,15 @@ struct Data {
 
 #[derive(Debug, Default, Deserialize)]
 struct Object {
-    client_reference_id: Option<String>,
     payment_status: Option<String>,
+    /// What [`create_session`] attached. The buyer of a payment link of the same account chooses
+    /// its `client_reference_id` in the link's URL, but no metadata.
+    metadata: Option<Metadata>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Metadata {
+    intent_id: Option<String>,
 }
 
 impl Event {
@@ -252,7 +259,7 @@ impl Event {
         if !is_paid {
             return None;
         }
-        object.client_reference_id.as_deref()?.parse().ok()
+        object.metadata.as_ref()?.intent_id.as_deref()?.parse().ok()
     }
 }
 
@@ -297,7 +304,7 @@ mod tests {
     fn only_paid_checkouts_count() {
         let event = |kind: &str, status: &str| {
             let json = serde_json::json!({"type": kind, "data": {"object": {
-                "client_reference_id": "7", "payment_status": status}}});
+                "metadata": {"intent_id": "7"}, "payment_status": status}}});
             let event: Event = serde_json::from_value(json).unwrap();
             event.paid_intent()
         };
@@ -312,5 +319,20 @@ mod tests {
         assert_eq!(event("invoice.paid", "paid"), None);
         let bare: Event = serde_json::from_str(r#"{"type":"ping"}"#).unwrap();
         assert_eq!(bare.paid_intent(), None);
+    }
+
+    #[test]
+    fn what_a_buyer_chooses_names_no_intent() {
+        for metadata in [
+            serde_json::json!(null),
+            serde_json::json!({}),
+            serde_json::json!({"tier": "pro"}),
+        ] {
+            let json = serde_json::json!({"type": "checkout.session.completed", "data": {"object": {
+                "client_reference_id": "7", "payment_status": "paid", "payment_link": "plink_1",
+                "metadata": metadata}}});
+            let event: Event = serde_json::from_value(json).unwrap();
+            assert_eq!(event.paid_intent(), None);
+        }
     }
 }
