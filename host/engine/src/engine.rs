@@ -122,13 +122,25 @@ impl Engine {
     }
 
     /// Reads a component without compiling or running it. CPU-bound: about 10 ms for a large
-    /// component, so call it from a worker thread.
+    /// component, up to a second for a hostile one, so call it from a worker thread.
     ///
     /// # Errors
     /// [`LoadError`]: not a component, no valid manifest, or over a static limit.
     pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, LoadError> {
         let inspected = self.inner.loader.inspect(bytes);
         inspected.map_err(LoadError::cleaned)
+    }
+
+    /// Same as [`inspect`](Self::inspect), on a thread of low priority.
+    ///
+    /// # Errors
+    /// Same as [`inspect`](Self::inspect).
+    #[crate::boxed]
+    pub async fn inspect_aside(&self, bytes: bytes::Bytes) -> Result<Inspection, LoadError> {
+        let engine = self.clone();
+        let inspect = move || engine.inspect(&bytes);
+        let inspected = self.inner.tenants.tasks.blocking(inspect).await;
+        inspected.map_err(|error| LoadError::Unreadable(error.to_string()))?
     }
 
     /// What loading would say of an inspected component that gets every permission that it

@@ -270,10 +270,22 @@ impl Inner {
         let wall = plugin.limits.wall();
         let tasks = self.tasks_of(plugin.owner());
         let (plugin, input) = (Arc::clone(plugin), input.clone());
-        let check = tasks.blocking(move || match &plugin.input {
-            Some(schema) => crate::schema::check(schema, &input),
-            None => Ok(()),
-        });
+        let check = async {
+            let slot = match plugin.owner() {
+                None => None,
+                Some(project) => self.tenants.checks.acquire(project).await,
+            };
+            tasks
+                .blocking(move || {
+                    // Held by the work itself: a check that nobody waits for goes on.
+                    let _slot = slot;
+                    match &plugin.input {
+                        Some(schema) => crate::schema::check(schema, &input),
+                        None => Ok(()),
+                    }
+                })
+                .await
+        };
         tokio::time::timeout(wall, check)
             .await
             .map_err(|_| PluginError::Limit(Limit::Wall(wall)))??

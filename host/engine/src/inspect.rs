@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use wasmparser::{ComponentExternalKind, Parser, Payload};
+use wasmparser::{
+    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentTypeRef, Parser, Payload,
+};
 
 use crate::error::LoadError;
 use crate::manifest::section::not_a_component;
@@ -74,6 +76,10 @@ const MAX_TABLES: u32 = 64;
 const MAX_NESTING: u32 = 8;
 const MAX_INSTANCES: u32 = 1_024;
 const MAX_IMPORTS: usize = 256;
+/// Most instances that a component makes of all others within it, each counted as often as it is
+/// made: a compiler writes each of them out, and eight components that each make a thousand of the
+/// next one make 10²⁴.
+const MAX_INLINED: u64 = 10_000;
 
 /// Limits from the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +115,48 @@ struct Walk {
     exports: Vec<String>,
     /// Open modules and components; true for a component.
     open: Vec<bool>,
+    inlined: Inlined,
+}
+
+/// The instances that components make, with those that their instances make.
+///
+/// A component can make instances only of components that end before it does so: those that are
+/// imported, or exported by an instance, are refused. So the largest one that has ended bounds each.
+#[derive(Default)]
+struct Inlined {
+    /// Of the open components, the outermost first; of the outermost one, `own`.
+    open: Vec<u64>,
+    own: u64,
+    /// The most of one that has ended, itself included.
+    largest: u64,
+}
+
+impl Inlined {
+    fn begin(&mut self) {
+        self.open.push(0);
+    }
+
+    fn end(&mut self) {
+        let ended = self.open.pop().unwrap_or_default().saturating_add(1);
+        self.largest = self.largest.max(ended);
+    }
+
+    /// Instances of a kind that makes no others.
+    fn add(&mut self, count: u64) -> Result<(), LoadError> {
+        let open = self.open.last_mut().unwrap_or(&mut self.own);
+        *open = open.saturating_add(count);
+        at_most("instances of nested components", *open, MAX_INLINED)
+    }
+
+    /// An instance of some component that has ended.
+    fn add_component(&mut self) -> Result<(), LoadError> {
+        self.add(self.largest.max(1))
+    }
+}
+
+/// An error for a component that is a value: known only when an instance is made.
+fn unknown_component(how: &str) -> LoadError {
+    LoadError::Limits(format!("{how} components are not supported"))
 }
 
 impl Walk {
@@ -138,12 +186,15 @@ impl Walk {
             }
             Payload::ComponentSection { .. } => {
                 self.open.push(true);
+                self.inlined.begin();
                 let depth = self.open.iter().filter(|c| **c).count();
                 shape.nesting = shape.nesting.max(u32::try_from(depth).unwrap_or(u32::MAX));
                 at_most("nested components", shape.nesting, MAX_NESTING)?;
             }
             Payload::End(_) => {
-                self.open.pop();
+                if self.open.pop() == Some(true) {
+                    self.inlined.end();
+                }
             }
             Payload::FunctionSection(section) => {
                 shape.functions += u64::from(section.count());
@@ -182,15 +233,37 @@ impl Walk {
             Payload::InstanceSection(section) => {
                 shape.core_instances = shape.core_instances.saturating_add(section.count());
                 at_most("core instances", shape.core_instances, MAX_INSTANCES)?;
+                self.inlined.add(u64::from(section.count()))?;
             }
             Payload::ComponentInstanceSection(section) => {
                 at_most("component instances", section.count(), MAX_INSTANCES)?;
+                for instance in section {
+                    match instance.map_err(not_a_component)? {
+                        ComponentInstance::Instantiate { .. } => self.inlined.add_component()?,
+                        ComponentInstance::FromExports(_) => self.inlined.add(1)?,
+                    }
+                }
             }
-            Payload::ComponentImportSection(section) if self.open.is_empty() => {
+            Payload::ComponentAliasSection(section) => {
+                for alias in section {
+                    let alias = alias.map_err(not_a_component)?;
+                    if let ComponentAlias::InstanceExport { kind, .. } = alias
+                        && kind == ComponentExternalKind::Component
+                    {
+                        return Err(unknown_component("exported"));
+                    }
+                }
+            }
+            Payload::ComponentImportSection(section) => {
                 for import in section {
                     let import = import.map_err(not_a_component)?;
-                    self.imports.push(import.name.name.to_owned());
-                    at_most("imports", self.imports.len(), MAX_IMPORTS)?;
+                    if let ComponentTypeRef::Component(_) = import.ty {
+                        return Err(unknown_component("imported"));
+                    }
+                    if self.open.is_empty() {
+                        self.imports.push(import.name.name.to_owned());
+                        at_most("imports", self.imports.len(), MAX_IMPORTS)?;
+                    }
                 }
             }
             Payload::ComponentExportSection(section) if self.open.is_empty() => {

@@ -1,6 +1,7 @@
 //! JSON Schemas of plugins: compiled once, applied to every input.
 
 mod cost;
+mod patterns;
 
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
@@ -9,37 +10,43 @@ use crate::text::{MAX_MESSAGE_BYTES, clean};
 
 /// Applications of a subschema to a value that a check may take: some seconds.
 const MAX_APPLICATIONS: u64 = 200_000_000;
+/// Bytes of text times units of patterns that a check may take: a second, or a minute where the text
+/// takes every pattern off its fast path.
+const MAX_SEARCHED: u64 = 256 << 20;
 
 /// A compiled schema. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Schema {
     validator: jsonschema::Validator,
-    /// Subschemas that are applied at most to each value of an input.
-    subschemas: u64,
+    cost: cost::Cost,
 }
 
-/// Compiles a schema. References outside it are not resolved, patterns are linear-time, and
-/// references must not multiply: the schema is untrusted.
+/// Compiles a schema. References outside it are not resolved, patterns are linear-time and bounded,
+/// and references must not multiply: the schema is untrusted. CPU-bound: up to a second.
 pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
-    let subschemas = cost::subschemas(schema)?;
+    let cost = cost::of(schema)?;
+    let patterns = jsonschema::PatternOptions::regex()
+        .size_limit(patterns::MAX_COMPILED)
+        .dfa_size_limit(patterns::MAX_COMPILED);
     let validator = jsonschema::options()
-        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .with_pattern_options(patterns)
         .should_validate_formats(true)
         .build(schema)
         .map_err(|e| e.to_string())?;
-    Ok(Schema {
-        validator,
-        subschemas,
-    })
+    Ok(Schema { validator, cost })
 }
 
 /// The first violation as `field: rule`.
 pub(crate) fn check(schema: &Schema, input: &Value) -> Result<(), String> {
-    let applications = cost::values(input).saturating_mul(schema.subschemas);
-    if applications > MAX_APPLICATIONS {
+    let size = cost::size(input);
+    if size.values.saturating_mul(schema.cost.subschemas) > MAX_APPLICATIONS {
         return Err("body: has too many values for the plugin's schema".to_owned());
     }
-    let Some(error) = schema.validator.iter_errors(input).next() else {
+    if size.text.saturating_mul(schema.cost.units) > MAX_SEARCHED {
+        return Err("body: has too much text for the patterns of the plugin's schema".to_owned());
+    }
+    // Stops at the first one: the list of all could be much larger than the input.
+    let Err(error) = schema.validator.validate(input) else {
         return Ok(());
     };
     let parent = dotted(error.instance_path().as_str());
@@ -144,6 +151,31 @@ mod tests {
             assert_eq!(violation(&input).unwrap_err(), expected);
         }
         assert_eq!(violation(&json!({"url": "http://x", "limit": 3})), Ok(()));
+    }
+
+    #[test]
+    fn text_is_bounded_by_the_patterns_that_it_is_searched_for() {
+        let schema = |patterns: usize| {
+            let patterns: Vec<Value> = (0..patterns)
+                .map(|number| json!({"pattern": format!("^[a-z]*{number}?$")}))
+                .collect();
+            compile(&json!({"properties": {"a": {"allOf": patterns}}})).unwrap()
+        };
+        let long = json!({"a": "x".repeat(3 << 20)});
+        assert_eq!(check(&schema(2), &long), Ok(()));
+        let error = check(&schema(100), &long).unwrap_err();
+        assert!(error.contains("too much text"), "{error}");
+        assert_eq!(check(&schema(100), &json!({"a": "x"})), Ok(()));
+    }
+
+    #[test]
+    fn patterns_that_are_bombs_are_refused() {
+        let bombs: Vec<Value> = (0..8_000)
+            .map(|number| json!({"pattern": format!("\\p{{L}}{{90}}{number}")}))
+            .collect();
+        let error = compile(&json!({"anyOf": bombs})).err().unwrap();
+        assert!(error.contains("KiB"), "{error}");
+        assert!(compile(&json!({"patternProperties": {"(a{1000}){1000}": true}})).is_err());
     }
 
     #[test]

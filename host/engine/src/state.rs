@@ -8,6 +8,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use crate::capability::Capabilities;
 use crate::capability::log::PluginLog;
 use crate::capability::pages::HostPage;
+use crate::capability::pages::ParseTurn;
 use crate::classify::classify;
 use crate::error::PluginError;
 use crate::inputs::Inputs;
@@ -32,6 +33,8 @@ pub(crate) struct State {
     pub memory: Arc<MemoryBudget>,
     /// Capabilities of an actor, a fetcher or a hook with state; `None` for others.
     pub capabilities: Option<Arc<Capabilities>>,
+    /// Of the call's parses on other threads.
+    pub parsing: ParseTurn,
     /// Outputs of other roles that the plugin needs.
     pub inputs: Inputs,
     /// The crawl's run that the call is part of.
@@ -61,6 +64,7 @@ impl State {
             meter,
             memory,
             capabilities,
+            parsing: ParseTurn::default(),
             inputs: Inputs::default(),
             crawl_run: None,
             wasi: None,

@@ -128,6 +128,8 @@ pub(crate) struct Tenants {
     pub interpreters: Shares,
     /// Calls of actors and fetchers.
     pub actors: Shares,
+    /// Checks of their inputs, which cannot be stopped.
+    pub checks: Shares,
     /// Plugins that are not loaded yet since the process started.
     coming: Mutex<HashMap<ProjectId, BTreeSet<Id>>>,
 }
@@ -142,6 +144,7 @@ impl Tenants {
             pages: Shares::new(threads, share),
             interpreters: Shares::new(threads, share),
             actors: Shares::new(config.max_actors.div_ceil(2), config.max_actors.div_ceil(4)),
+            checks: Shares::new(threads * 2, threads.div_ceil(2)),
             coming: Mutex::default(),
         })
     }

@@ -16,6 +16,12 @@ use crate::limits::Limits;
 /// Most bytes of one request's headers together.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
+/// Most headers of one request.
+const MAX_HEADERS: usize = 256;
+
+/// What the host holds for a header besides its text.
+const HEADER_OVERHEAD: usize = 2 * size_of::<String>() + 32;
+
 /// Most secrets of one request.
 const MAX_SECRETS: usize = 8;
 
@@ -46,7 +52,8 @@ impl GuestRequest {
     /// Bytes that the host holds while the request is in progress.
     fn held_bytes(&self) -> usize {
         let body = self.body.as_ref().map_or(0, Vec::len);
-        self.url.len() + self.header_bytes() + body
+        let headers = self.headers.len() + self.secrets.len();
+        self.url.len() + self.header_bytes() + headers * HEADER_OVERHEAD + body
     }
 }
 
@@ -111,6 +118,11 @@ impl HttpCapability {
             return Err(CodedError::invalid(format!(
                 "body: a {} request has no body",
                 request.method
+            )));
+        }
+        if request.headers.len() > MAX_HEADERS {
+            return Err(CodedError::invalid(format!(
+                "headers: at most {MAX_HEADERS}"
             )));
         }
         if request.header_bytes() > MAX_HEADER_BYTES {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use orbweaver_dom::{Limits, ParseNeed};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::error::StopReason;
 use crate::memory::{MemoryBudget, MemoryCharge};
@@ -78,6 +78,10 @@ impl HostPage {
     }
 }
 
+/// One parse of a call at a time: those that an asynchronous guest begins beside it wait here,
+/// without a turn that other calls need.
+pub(crate) type ParseTurn = Arc<Mutex<()>>;
+
 /// Parses a page on a blocking thread, and counts the time as CPU time of the guest.
 ///
 /// # Errors
@@ -85,37 +89,44 @@ impl HostPage {
 pub(crate) async fn parse(
     page: &Arc<Page>,
     limits: Limits,
-    meter: &Meter,
+    meter: &Arc<Meter>,
+    turn: &ParseTurn,
 ) -> Result<(), StopReason> {
+    if page.parsed().is_some() {
+        return Ok(());
+    }
+    let turn = Arc::clone(turn).lock_owned().await;
     if page.parsed().is_some() {
         return Ok(());
     }
     let parsing = Arc::clone(page);
     off_thread(meter, move || {
+        // Held by the work itself, as a turn is.
+        let _turn = turn;
         drop(Arc::clone(parsing.snapshot_within(&limits)))
     })
     .await
 }
 
-/// Does work on a blocking thread, and counts its time as CPU time of the guest.
+/// Does work on a blocking thread, and counts its time as CPU time of the guest, also if the guest
+/// does not wait for it.
 ///
 /// # Errors
 /// [`StopReason::Limit`] if the call's CPU time is used up.
 pub(crate) async fn off_thread<T: Send + 'static>(
-    meter: &Meter,
+    meter: &Arc<Meter>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StopReason> {
     // Held by the work itself: a call that is dropped leaves its thread busy.
     let turn = TURNS.acquire().await;
+    let meter = Arc::clone(meter);
     let done = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        measured(work)
+        let (result, cpu) = measured(work);
+        meter.charge(cpu).map(|()| result)
     });
     match done.await {
-        Ok((result, cpu)) => {
-            meter.charge(cpu)?;
-            Ok(result)
-        }
+        Ok(result) => result,
         // The work panicked, or the engine is shutting down: nobody reads the result.
         Err(_) => Err(StopReason::Cancelled),
     }

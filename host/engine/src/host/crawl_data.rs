@@ -32,6 +32,13 @@ pub trait CrawlDataHost: Send + Sync {
         pages: u32,
     ) -> Result<LinkColumns, CodedError>;
 
+    /// Bytes that the host holds until the call's end to answer [`links`](Self::links) of a run, as far as is
+    /// known: they count as memory of the call.
+    async fn graph_bytes(&self, run: i64) -> Result<u64, CodedError> {
+        let _ = run;
+        Ok(0)
+    }
+
     /// A stored page with its body.
     async fn open_page(&self, page: i64) -> Result<Arc<Page>, CodedError>;
 }

@@ -2,13 +2,16 @@
 //!
 //! References multiply: twenty definitions that each name the next one twice apply the last
 //! one a million times. And a schema that names itself beside itself does so for each level
-//! of an input. A check that has begun cannot be stopped, so such schemas are refused.
+//! of an input. A check that has begun cannot be stopped, so such schemas are refused. Patterns
+//! take their time by each byte of text ([`patterns`](super::patterns)).
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Subschemas of a schema, each counted as often as it is referred to.
+use super::patterns::Patterns;
+
+/// Subschemas of a schema and values of its `enum`s, each counted as often as it is referred to.
 const MAX_SUBSCHEMAS: u64 = 10_000;
 /// References and subschemas within each other.
 const MAX_DEPTH: usize = 64;
@@ -39,15 +42,37 @@ const OBJECTS: [&str; 4] = [
 ];
 /// Keywords whose target depends on what refers to them.
 const DYNAMIC: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
+/// Keywords that name a schema within the schema; the second one in draft 4.
+const IDS: [&str; 2] = ["$id", "id"];
 
-/// Subschemas that are applied at most to each value of an input.
+/// What a schema costs at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// Subschemas that are applied to each value of an input, and values that it is compared with.
+    pub(super) subschemas: u64,
+    /// Units of patterns ([`patterns`](super::patterns)) and formats that each text of an input is
+    /// searched for.
+    pub(super) units: u64,
+}
+
+impl Cost {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            subschemas: self.subschemas.saturating_add(other.subschemas),
+            units: self.units.saturating_add(other.units),
+        }
+    }
+}
+
+/// What a schema costs at most. CPU-bound: compiles its patterns.
 ///
 /// # Errors
 /// Why the schema is refused.
-pub(super) fn subschemas(schema: &Value) -> Result<u64, String> {
+pub(super) fn of(schema: &Value) -> Result<Cost, String> {
     let mut counter = Counter {
         root: schema,
         known: HashMap::new(),
+        patterns: Patterns::default(),
     };
     counter.count(schema, 0)
 }
@@ -58,13 +83,18 @@ type Place = *const Value;
 struct Counter<'a> {
     root: &'a Value,
     /// None while it is being counted.
-    known: HashMap<Place, Option<u64>>,
+    known: HashMap<Place, Option<Cost>>,
+    patterns: Patterns<'a>,
 }
 
 impl<'a> Counter<'a> {
-    fn count(&mut self, schema: &'a Value, depth: usize) -> Result<u64, String> {
+    fn count(&mut self, schema: &'a Value, depth: usize) -> Result<Cost, String> {
+        let mut all = Cost {
+            subschemas: 1,
+            units: 0,
+        };
         let Value::Object(keywords) = schema else {
-            return Ok(1);
+            return Ok(all);
         };
         if depth > MAX_DEPTH {
             return Err(format!(
@@ -85,22 +115,42 @@ impl<'a> Counter<'a> {
             let keyword = keyword.as_str();
             match value {
                 Value::String(target) if keyword == "$ref" => parts.push(self.target(target)?),
+                // References below it would mean places in it, and not in the whole schema.
+                Value::String(_) if IDS.contains(&keyword) && !std::ptr::eq(schema, self.root) => {
+                    return Err(format!("{keyword} is allowed at the top only"));
+                }
+                Value::String(pattern) if keyword == "pattern" => {
+                    all.units += self.patterns.units(pattern)?;
+                }
+                Value::String(_) if keyword == "format" => all.units += 1,
+                Value::Array(values) if keyword == "enum" => {
+                    all.subschemas += values.len() as u64;
+                }
                 _ if DYNAMIC.contains(&keyword) => return Err(format!("{keyword} is not allowed")),
                 Value::Object(_) if SCHEMA.contains(&keyword) => parts.push(value),
-                Value::Object(named) if OBJECTS.contains(&keyword) => parts.extend(named.values()),
+                Value::Object(named) if OBJECTS.contains(&keyword) => {
+                    if keyword == "patternProperties" {
+                        for pattern in named.keys() {
+                            all.units += self.patterns.units(pattern)?;
+                        }
+                    }
+                    parts.extend(named.values());
+                }
                 Value::Array(list) if LISTS.contains(&keyword) => parts.extend(list),
                 _ => {}
             }
         }
-        let mut all = 1_u64;
         for part in parts {
-            all = all.saturating_add(self.count(part, depth + 1)?);
-            if all > MAX_SUBSCHEMAS {
-                return Err(format!(
-                    "it has more than {MAX_SUBSCHEMAS} subschemas, each counted as often as it \
-                     is referred to"
-                ));
+            all = all.plus(self.count(part, depth + 1)?);
+            if all.subschemas > MAX_SUBSCHEMAS {
+                break;
             }
+        }
+        if all.subschemas > MAX_SUBSCHEMAS {
+            return Err(format!(
+                "it has more than {MAX_SUBSCHEMAS} subschemas and values of `enum`, each counted \
+                 as often as it is referred to"
+            ));
         }
         self.known.insert(place, Some(all));
         Ok(all)
@@ -124,18 +174,31 @@ fn percent_decoded(fragment: &str) -> Option<String> {
     decoded.ok().map(std::borrow::Cow::into_owned)
 }
 
-/// The values in an input: lists and objects, and all that is in them.
-pub(super) fn values(input: &Value) -> u64 {
-    let (mut all, mut open) = (0, vec![input]);
+/// How large an input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    /// Lists and objects, and all that is in them.
+    pub(super) values: u64,
+    /// Bytes of its texts and names.
+    pub(super) text: u64,
+}
+
+/// How large an input is.
+pub(super) fn size(input: &Value) -> Size {
+    let (mut size, mut open) = (Size { values: 0, text: 0 }, vec![input]);
     while let Some(value) = open.pop() {
-        all += 1;
+        size.values += 1;
         match value {
             Value::Array(list) => open.extend(list),
-            Value::Object(fields) => open.extend(fields.values()),
+            Value::Object(fields) => {
+                size.text += fields.keys().map(|name| name.len() as u64).sum::<u64>();
+                open.extend(fields.values());
+            }
+            Value::String(text) => size.text += text.len() as u64,
             _ => {}
         }
     }
-    all
+    size
 }
 
 #[cfg(test)]
@@ -158,10 +221,10 @@ mod tests {
     #[test]
     fn references_that_multiply_are_refused() {
         let twice = |next: Value| json!({"allOf": [next, next]});
-        assert!(subschemas(&chain(8, twice)).is_ok());
-        let error = subschemas(&chain(30, twice)).unwrap_err();
+        assert!(of(&chain(8, twice)).is_ok());
+        let error = of(&chain(30, twice)).unwrap_err();
         assert!(error.contains("more than 10000 subschemas"), "{error}");
-        let deep = subschemas(&chain(1_000, |next| json!({"not": next})));
+        let deep = of(&chain(1_000, |next| json!({"not": next})));
         assert!(deep.unwrap_err().contains("nested"));
     }
 
@@ -174,8 +237,13 @@ mod tests {
             json!({"$dynamicRef": "#x"}),
             json!({"$ref": "other.json"}),
             json!({"$ref": "#nowhere"}),
+            // What `#/$defs/b` means is not what stands there in the whole schema.
+            json!({
+                "$ref": "#/$defs/a",
+                "$defs": {"a": {"$id": "x", "$ref": "#/$defs/b"}, "b": true},
+            }),
         ] {
-            assert!(subschemas(&schema).is_err(), "{schema}");
+            assert!(of(&schema).is_err(), "{schema}");
         }
     }
 
@@ -190,7 +258,27 @@ mod tests {
             "required": ["one"],
             "additionalProperties": false,
         });
-        assert_eq!(subschemas(&schema), Ok(6));
-        assert_eq!(values(&json!({"a": [1, 2, {"b": null}]})), 6);
+        let cost = |subschemas, units| Ok(Cost { subschemas, units });
+        assert_eq!(of(&schema), cost(6, 0));
+        let texts = json!({
+            "$id": "https://example.org/schema",
+            "$defs": {"short": {"pattern": "^[a-z]+$"}},
+            "properties": {
+                "one": {"$ref": "#/$defs/short"},
+                "two": {"$ref": "#/$defs/short"},
+                "three": {"format": "uri", "enum": ["a", "b"]},
+            },
+            "patternProperties": {"^x-": {}},
+        });
+        assert_eq!(of(&texts), cost(9, 4));
+        let (values, text) = (6, 5);
+        let input = json!({"a": [1, 2, {"b": null}, "abc"]});
+        assert_eq!(
+            size(&input),
+            Size {
+                values: values + 1,
+                text
+            }
+        );
     }
 }

@@ -266,6 +266,45 @@ async fn too_large_a_binary_is_refused() {
     assert_good_still_runs(&engine).await;
 }
 
+/// A compiler writes each instance out: these files of a few kilobytes would take all memory.
+#[tokio::test]
+async fn components_that_make_too_many_instances_are_refused() {
+    let engine = good_engine().await;
+    let innermost = "(component $c (core module $m) (core instance (instantiate $m)))";
+    let instances = "(instance (instantiate $c))".repeat(1_000);
+    let bomb = (0..6).fold(innermost.to_owned(), |inner, _| {
+        format!("(component $c {inner} {instances})")
+    });
+    for (text, said) in [
+        (
+            format!("(component {bomb} {instances})"),
+            "instances of nested",
+        ),
+        // Without the bound of the components that have ended.
+        (
+            "(component (component $d (import \"c\" (component $c)) (instance (instantiate $c))))"
+                .to_owned(),
+            "imported components",
+        ),
+        (
+            "(component
+                (component $d (component $c) (export \"c\" (component $c)))
+                (instance $i (instantiate $d))
+                (alias export $i \"c\" (component $c))
+                (instance (instantiate $c)))"
+                .to_owned(),
+            "exported components",
+        ),
+    ] {
+        let error = refused(&engine, component(&text)).await;
+        assert!(
+            matches!(&error, LoadError::Limits(why) if why.contains(said)),
+            "{error}"
+        );
+    }
+    assert_good_still_runs(&engine).await;
+}
+
 #[tokio::test]
 async fn compilation_has_a_time_limit() {
     let engine = Engine::new(EngineConfig {

@@ -5,6 +5,7 @@ use wasmtime::component::Resource;
 use super::bindings::actor::orbweaver::plugin::crawl_data;
 use super::bindings::extractor::orbweaver::plugin::types;
 use super::errors::told;
+use crate::capability::failure::CallFailure;
 use crate::capability::pages::HostPage;
 use crate::state::State;
 
@@ -53,17 +54,18 @@ impl crawl_data::Host for State {
         pages: u32,
     ) -> GuestResult<crawl_data::LinkColumns> {
         let capabilities = self.capabilities()?;
-        let links = capabilities.crawl_data.links(run, after, pages).await;
-        Ok(links
-            .map_err(|error| told(&self.meter, error))
-            .map(|links| crawl_data::LinkColumns {
+        match capabilities.crawl_data.links(run, after, pages).await {
+            Ok(links) => Ok(Ok(crawl_data::LinkColumns {
                 from_page: links.from_page,
                 to_page: links.to_page,
                 anchor: links.anchor,
                 nofollow: links.nofollow,
                 anchors: links.anchors,
                 next: links.next,
-            }))
+            })),
+            Err(CallFailure::Refused(error)) => Ok(Err(told(&self.meter, error))),
+            Err(CallFailure::Stopped(reason)) => Err(reason.into()),
+        }
     }
 
     async fn open(&mut self, page: i64) -> GuestResult<Resource<HostPage>> {

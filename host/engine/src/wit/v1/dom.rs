@@ -34,7 +34,7 @@ impl State {
         let held = self.table.get_mut(page)?;
         let limits = held.reserve_parse()?;
         let shared = Arc::clone(held.page());
-        parse(&shared, limits, &self.meter).await?;
+        parse(&shared, limits, &self.meter, &self.parsing).await?;
         self.table.get_mut(page)?.recharge()?;
         Ok(shared)
     }

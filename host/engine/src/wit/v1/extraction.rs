@@ -9,39 +9,61 @@ use super::bindings::actor::orbweaver::plugin::{extraction, extraction_sync};
 use super::bindings::extractor::orbweaver::plugin::types;
 use super::errors::told;
 use crate::capability::Capabilities;
-use crate::capability::pages::{HostPage, parse};
+use crate::capability::pages::{HostPage, ParseTurn, parse};
+use crate::error::CodedError;
+use crate::memory::MemoryCharge;
 use crate::meter::Meter;
 use crate::page::Page;
 use crate::state::State;
 
 type Answer = wasmtime::Result<Result<String, types::Error>>;
 
+/// Most bytes of an extraction's options: a configuration, not a document.
+const MAX_OPTIONS: usize = 1 << 20;
+
 /// What an extraction needs of its caller. Extractors read the snapshot, and the guest's handle keeps
 /// it alive: its memory and the time of its parse are this guest's.
 struct Given {
     capabilities: Arc<Capabilities>,
     meter: Arc<Meter>,
+    turn: ParseTurn,
     page: Arc<Page>,
     limits: Limits,
+    /// The role and the options, which the host holds twice until the answer: a guest may begin a
+    /// thousand extractions.
+    _held: MemoryCharge,
 }
 
 impl State {
-    fn given(&mut self, page: &Resource<HostPage>) -> wasmtime::Result<Given> {
+    fn given(
+        &mut self,
+        page: &Resource<HostPage>,
+        role: &str,
+        options: &str,
+    ) -> wasmtime::Result<Given> {
+        let held = 2 * (role.len() as u64 + options.len() as u64);
+        let held = self.memory.charge(held)?;
         let capabilities = self.capabilities()?;
-        let held = self.table.get_mut(page)?;
-        let limits = held.reserve_parse()?;
+        let of_guest = self.table.get_mut(page)?;
+        let limits = of_guest.reserve_parse()?;
         Ok(Given {
             capabilities,
             limits,
-            page: Arc::clone(held.page()),
+            page: Arc::clone(of_guest.page()),
             meter: Arc::clone(&self.meter),
+            turn: Arc::clone(&self.parsing),
+            _held: held,
         })
     }
 }
 
 impl Given {
     async fn extract(self, role: &str, options: &str) -> Answer {
-        parse(&self.page, self.limits, &self.meter).await?;
+        if options.len() > MAX_OPTIONS {
+            let error = CodedError::invalid(format!("options: at most {MAX_OPTIONS} bytes"));
+            return Ok(Err(told(&self.meter, error)));
+        }
+        parse(&self.page, self.limits, &self.meter, &self.turn).await?;
         let extraction = &self.capabilities.extraction;
         let answer = extraction.extract(role, self.page, options).await;
         Ok(answer.map_err(|error| told(&self.meter, error)))
@@ -57,7 +79,7 @@ impl extraction::HostWithStore<State> for HasSelf<State> {
         page: Resource<HostPage>,
         options: String,
     ) -> Answer {
-        let given = accessor.with(|mut access| access.get().given(&page))?;
+        let given = accessor.with(|mut access| access.get().given(&page, &role, &options))?;
         let answer = given.extract(&role, &options).await;
         accessor.with(|mut access| {
             access
@@ -73,7 +95,10 @@ impl extraction::HostWithStore<State> for HasSelf<State> {
 
 impl extraction_sync::Host for State {
     async fn extract(&mut self, role: String, page: Resource<HostPage>, options: String) -> Answer {
-        let answer = self.given(&page)?.extract(&role, &options).await;
+        let answer = self
+            .given(&page, &role, &options)?
+            .extract(&role, &options)
+            .await;
         self.table.get_mut(&page)?.recharge()?;
         answer
     }

@@ -123,8 +123,8 @@ pub(crate) fn add_snapshot_async(linker: &mut Linker<State>) -> wasmtime::Result
                 let held = state.table.get_mut(&handle)?;
                 let limits = held.reserve_parse()?;
                 let page = Arc::clone(held.page());
-                let meter = Arc::clone(&state.meter);
-                parse(&page, limits, &meter).await?;
+                let (meter, turn) = (Arc::clone(&state.meter), Arc::clone(&state.parsing));
+                parse(&page, limits, &meter, &turn).await?;
                 store.data_mut().table.get_mut(&handle)?.recharge()?;
                 Ok::<_, wasmtime::Error>((SharedSnapshot(Arc::clone(page.snapshot())),))
             })
