@@ -308,6 +308,32 @@ async fn the_clients_concurrency_is_divided_among_the_nodes() {
     assert_eq!(agents.len(), 2, "{agents:?}");
 }
 
+/// Its share of the requests that the client asked for would not be used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_nobody_takes_is_closed() {
+    let ground = Ground::slow().await;
+    let alone = ground.service().await;
+    let mut request = ground.request();
+    request["concurrency"] = 6.into();
+    let run = create(&alone, &request).await;
+    let releasing = ground.release();
+    let store = &alone.app.store;
+    for wanted in [1, 0] {
+        let wait = async {
+            while store.parts(run).await.expect("parts").len() != wanted {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(60), wait).await;
+        waited.expect("a part is opened, and closed");
+    }
+    let detail = alone.client().get(&format!("/v1/crawls/{run}")).await.ok();
+    assert_eq!(detail["status"], "running", "{detail}");
+    runs::ended(&alone, run).await;
+    releasing.abort();
+    check(&alone, run, &ground.expected()).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_run_ends_on_every_node() {
     let ground = Ground::start().await;

@@ -13,6 +13,27 @@ const MOST: u32 = 512;
 const CUT_EVERY: Duration = Duration::from_secs(1);
 /// Latency may double and rise by this much before it means that requests queue at the origin.
 const SLACK: Duration = Duration::from_millis(25);
+/// Age of the lowest latency from which on it is measured again before the limit is cut: pages that
+/// are slower than those before look like a queue.
+const OLD: Duration = Duration::from_secs(15);
+/// Part of the limit that is used while it is measured.
+const PROBED: f64 = 0.25;
+/// Answers that latency is smoothed over, at least; two for each concurrent request where that is
+/// more. Few answers of hosts or pages that differ say nothing of a queue.
+const ANSWERS: f64 = 8.0;
+
+/// A measurement of the lowest latency, with few requests.
+#[derive(Debug)]
+struct Probe {
+    /// The limit afterwards.
+    limit: f64,
+    /// Answers to requests that were sent before, still to come.
+    before: f64,
+    /// Answers to measure, still to come, how many there are, and their latencies together.
+    open: f64,
+    answers: f64,
+    seconds: f64,
+}
 
 /// Additive increase, multiplicative decrease, on refusals (429, 503), failures and latency.
 #[derive(Debug)]
@@ -22,9 +43,13 @@ pub struct Limiter {
     adapts: bool,
     /// No sign of a queue yet: the limit grows by one for every answer.
     slow_start: bool,
-    /// Smoothed latency, and the lowest latency so far, in seconds.
+    answers: f64,
+    /// Smoothed latency, and the lowest so far, in seconds.
     smooth: Option<f64>,
     least: f64,
+    /// When it was that low.
+    least_at: Option<Instant>,
+    probe: Option<Probe>,
     last_cut: Option<Instant>,
 }
 
@@ -37,8 +62,11 @@ impl Limiter {
             max,
             adapts: fixed.is_none(),
             slow_start: true,
+            answers: 0.0,
             smooth: None,
             least: f64::MAX,
+            least_at: None,
+            probe: None,
             last_cut: None,
         }
     }
@@ -61,14 +89,27 @@ impl Limiter {
             return;
         }
         let latency = latency.as_secs_f64();
+        self.answers += 1.0;
+        let over = ANSWERS.max(2.0 * self.limit).min(self.answers);
         let smooth = self
             .smooth
-            .map_or(latency, |old| old + (latency - old) / 8.0);
+            .map_or(latency, |old| old + (latency - old) / over);
         self.smooth = Some(smooth);
-        self.least = self.least.min(smooth);
+        if self.probe.is_some() {
+            return self.measure(latency, now);
+        }
+        if self.answers >= ANSWERS && smooth <= self.least {
+            self.least = smooth;
+            self.least_at = Some(now);
+        }
         if smooth > self.least * 2.0 + SLACK.as_secs_f64() {
             self.slow_start = false;
-            self.cut(0.9, now);
+            let least_at = self.least_at.get_or_insert(now);
+            if now.saturating_duration_since(*least_at) >= OLD {
+                self.begin_probe();
+            } else {
+                self.cut(0.9, now);
+            }
         } else if self.slow_start {
             self.limit += 1.0;
         } else {
@@ -77,10 +118,44 @@ impl Limiter {
         self.limit = self.limit.min(self.max);
     }
 
+    fn begin_probe(&mut self) {
+        let answers = ANSWERS.max(self.limit * PROBED);
+        self.probe = Some(Probe {
+            limit: self.limit,
+            before: self.limit,
+            open: answers,
+            answers,
+            seconds: 0.0,
+        });
+        self.limit = (self.limit * PROBED).max(1.0);
+    }
+
+    fn measure(&mut self, latency: f64, now: Instant) {
+        let Some(probe) = &mut self.probe else {
+            return;
+        };
+        if probe.before >= 1.0 {
+            probe.before -= 1.0;
+            return;
+        }
+        probe.open -= 1.0;
+        probe.seconds += latency;
+        if probe.open < 1.0 {
+            self.least = probe.seconds / probe.answers;
+            self.least_at = Some(now);
+            self.smooth = Some(self.least);
+            self.limit = probe.limit;
+            self.probe = None;
+        }
+    }
+
     /// Records that the origin refused a request for now, or failed.
     pub fn overloaded(&mut self, now: Instant) {
         if self.adapts {
             self.slow_start = false;
+            if let Some(probe) = self.probe.take() {
+                self.limit = probe.limit;
+            }
             self.cut(0.5, now);
         }
     }
@@ -123,6 +198,70 @@ mod tests {
             limiter.overloaded(now);
         }
         assert_eq!(limiter.limit(), 1);
+    }
+
+    /// Answers of a crawl at its limit: each takes `latency` of the number of requests at once. The
+    /// limit at the end of each second.
+    fn crawl(seconds: u32, mut latency: impl FnMut(f64) -> f64) -> Vec<usize> {
+        let mut limiter = Limiter::new(None, 64);
+        let begun = Instant::now();
+        let (mut now, mut limits) = (0.0, Vec::new());
+        while limits.len() < seconds as usize {
+            let taken = latency(limiter.limit as u32 as f64);
+            now += taken / limiter.limit;
+            let at = begun + Duration::from_secs_f64(now);
+            limiter.answered(Duration::from_secs_f64(taken), at);
+            while limits.len() < now as usize {
+                limits.push(limiter.limit());
+            }
+        }
+        limits
+    }
+
+    /// Numbers that look random, between 0 and 1.
+    fn noise() -> impl FnMut() -> f64 {
+        let mut state = 1_u64;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005);
+            state = state.wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f64 / (1_u64 << 24) as f64
+        }
+    }
+
+    #[test]
+    fn hosts_and_pages_that_differ_are_no_queue() {
+        let mut next = noise();
+        // Between 0.05 and 3.2 seconds, whatever the number of requests.
+        let limits = crawl(240, |_| 0.05 * (next() * 6.0).exp2());
+        let late: Vec<usize> = limits.into_iter().skip(60).collect();
+        let mean = late.iter().sum::<usize>() as f64 / late.len() as f64;
+        assert!(mean > 40.0, "{mean}: {late:?}");
+    }
+
+    #[test]
+    fn pages_that_are_slower_than_those_before_are_no_queue_for_ever() {
+        let mut answers = 0;
+        let limits = crawl(120, |_| {
+            answers += 1;
+            if answers < 500 { 0.05 } else { 0.3 }
+        });
+        assert!(
+            limits.iter().skip(90).all(|limit| *limit > 40),
+            "{limits:?}"
+        );
+    }
+
+    #[test]
+    fn requests_do_not_queue_at_an_origin_for_long() {
+        // It answers eight at a time.
+        let limits = crawl(120, |requests| 0.1 * (requests / 8.0).max(1.0));
+        let late = limits.iter().skip(10);
+        assert!(
+            late.clone().all(|limit| (4..=32).contains(limit)),
+            "{limits:?}"
+        );
+        let mean = late.clone().sum::<usize>() as f64 / late.count() as f64;
+        assert!(mean < 24.0, "{mean}: {limits:?}");
     }
 
     #[test]

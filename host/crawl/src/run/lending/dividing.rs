@@ -18,6 +18,7 @@ impl Crawler {
         let many = lending.parts.len();
         let hosts = self.window.waiting_hosts();
         let wants = all_taken
+            && now >= lending.ask_again
             && many < config.parts
             && self.rows > 0
             && !self.is_full()
@@ -49,6 +50,7 @@ impl Crawler {
         self.lending.next_part += 1;
         let part = Part {
             is_leased: false,
+            was_leased: false,
             opened: now,
             free_since: now,
             hosts: 0,

@@ -30,6 +30,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const TEND: Duration = Duration::from_secs(1);
 /// How long a part that lost its worker waits for another one.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long no help is asked for after nobody took a part, at first and at most: while a part is
+/// open, its share of the requests that the client asked for is not used.
+const IN_VAIN: Duration = Duration::from_secs(30);
+const IN_VAIN_MOST: Duration = Duration::from_secs(300);
 /// How long other nodes may take to return pages that they had reserved.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -42,8 +46,9 @@ struct Lent {
 
 /// A part of the run.
 struct Part {
-    /// Whether a worker leases it.
+    /// Whether a worker leases it, and whether one ever did.
     is_leased: bool,
+    was_leased: bool,
     opened: Instant,
     /// Since when none does.
     free_since: Instant,
@@ -70,6 +75,9 @@ pub(super) struct Lending {
     pub(super) changes: Vec<FrontierChange>,
     /// The requests of each part for which room is being made, and when that of other nodes is.
     shrunk: Option<(u32, Instant)>,
+    /// How often in a row nobody took a part, and when help is asked for again.
+    in_vain: u32,
+    ask_again: Instant,
     /// When other nodes have returned what they had reserved, after the parts were ended.
     settled: Option<Instant>,
     notices: watch::Receiver<u64>,
@@ -88,6 +96,8 @@ impl Lending {
             hosts_here: 0,
             changes: Vec::new(),
             shrunk: None,
+            in_vain: 0,
+            ask_again: now,
             settled: None,
             notices,
             next_look: now,
@@ -172,6 +182,13 @@ impl Lending {
         } else {
             TEND
         }
+    }
+
+    /// Notes that nobody took a part.
+    fn was_in_vain(&mut self, now: Instant) {
+        let pause = IN_VAIN.saturating_mul(1 << self.in_vain.min(8));
+        self.in_vain += 1;
+        self.ask_again = now + pause.min(IN_VAIN_MOST);
     }
 
     fn hosts_at(&self, place: Place) -> usize {
@@ -338,20 +355,26 @@ impl Crawler {
         let Lease { project, run, .. } = self.shared.lease;
         let clock = self.shared.crawls.clock.now();
         let states = self.shared.crawls.store.parts(run).await?;
-        let (mut free, mut gone) = (Vec::new(), Vec::new());
+        let is_divided = self.shared.spec.concurrency.is_some();
+        let (mut free, mut gone, mut has_help) = (Vec::new(), Vec::new(), false);
         for (number, part) in &mut self.lending.parts {
             let state = states.iter().find(|state| state.part == *number);
             part.is_leased = state.is_some_and(|state| state.lease_until > clock);
+            has_help |= part.is_leased && !part.was_leased;
+            part.was_leased |= part.is_leased;
             if state.is_none() {
                 // Its worker has given it up.
                 gone.push(*number);
             } else if part.is_leased {
                 part.free_since = now;
-            } else if (part.lent > 0 || part.hosts > 0)
+            } else if (part.lent > 0 || part.hosts > 0 || is_divided)
                 && now.duration_since(part.free_since) > PATIENCE
             {
                 free.push(*number);
             }
+        }
+        if has_help {
+            self.lending.in_vain = 0;
         }
         for number in free {
             if self
@@ -361,6 +384,10 @@ impl Crawler {
                 .close_part(project, run, number, clock)
                 .await?
             {
+                let was_leased = self.lending.parts.get(&number).map(|part| part.was_leased);
+                if was_leased == Some(false) {
+                    self.lending.was_in_vain(now);
+                }
                 gone.push(number);
             }
         }
