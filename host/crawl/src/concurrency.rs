@@ -149,14 +149,15 @@ impl Limiter {
         }
     }
 
-    /// Records that the origin refused a request for now, or failed.
-    pub fn overloaded(&mut self, now: Instant) {
+    /// Records that a host refused a request for now, or failed; with how many hosts the run has
+    /// requests for. That one of many cannot take more says little of the others.
+    pub fn overloaded(&mut self, hosts: usize, now: Instant) {
         if self.adapts {
             self.slow_start = false;
             if let Some(probe) = self.probe.take() {
                 self.limit = probe.limit;
             }
-            self.cut(0.5, now);
+            self.cut(1.0 - 0.5 / hosts.max(1) as f64, now);
         }
     }
 
@@ -185,8 +186,8 @@ mod tests {
             limiter.answered(QUICK, now);
         }
         assert_eq!(limiter.limit(), 64);
-        limiter.overloaded(now);
-        limiter.overloaded(now);
+        limiter.overloaded(1, now);
+        limiter.overloaded(1, now);
         assert_eq!(limiter.limit(), 32);
         now += CUT_EVERY;
         for _ in 0..100 {
@@ -195,7 +196,7 @@ mod tests {
         assert!(limiter.limit() < 32, "{limiter:?}");
         for _ in 0..100 {
             now += CUT_EVERY;
-            limiter.overloaded(now);
+            limiter.overloaded(1, now);
         }
         assert_eq!(limiter.limit(), 1);
     }
@@ -265,10 +266,24 @@ mod tests {
     }
 
     #[test]
+    fn one_dead_host_of_many_does_not_stop_the_others() {
+        let mut limiter = Limiter::new(None, 64);
+        let mut now = Instant::now();
+        for _ in 0..60 {
+            for _ in 0..200 {
+                limiter.answered(QUICK, now);
+            }
+            limiter.overloaded(100, now);
+            now += CUT_EVERY;
+        }
+        assert!(limiter.limit() > 60, "{limiter:?}");
+    }
+
+    #[test]
     fn a_fixed_limit_does_not_change() {
         let mut limiter = Limiter::new(Some(7), 64);
         let now = Instant::now();
-        limiter.overloaded(now);
+        limiter.overloaded(1, now);
         limiter.answered(QUICK, now);
         assert_eq!(limiter.limit(), 7);
     }

@@ -37,6 +37,7 @@ impl Crawler {
         } = outcome;
         let now = Instant::now();
         self.came_back(host);
+        let hosts = self.window.waiting_hosts();
         if redirects > 0
             && let Some(known) = self.hosts.get(host)
         {
@@ -49,7 +50,7 @@ impl Crawler {
             End::Page(fetched) => {
                 let status = fetched.row.page.status;
                 if matches!(status, 429 | 503) {
-                    self.limiter.overloaded(now);
+                    self.limiter.overloaded(hosts, now);
                 } else {
                     self.limiter.answered(fetched.latency, now);
                 }
@@ -100,7 +101,7 @@ impl Crawler {
             End::Failed(error) => {
                 self.shared.unclaim(&chain);
                 if fetch::is_overload(&error) {
-                    self.limiter.overloaded(now);
+                    self.limiter.overloaded(hosts, now);
                 }
                 if error.retryable && self.may_retry(&entry) {
                     item.changes = vec![self.again(host, entry, Duration::ZERO, now)];
