@@ -75,6 +75,7 @@ mod signup;
 mod support;
 mod tenancy;
 mod tenant_plugins;
+mod tenant_rights;
 mod tls;
 mod unique_text;
 mod unknown_names;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use orbweaver_engine::ProjectPolicy;
+use orbweaver_engine::{Permissions, ProjectPolicy};
 use orbweaver_store::PluginKey;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -22,10 +22,55 @@ pub(super) struct Target {
     pub(super) policy: Option<ProjectPolicy>,
 }
 
+impl Target {
+    /// Whether this may go on serving while another target does not load: with no more rights than that
+    /// one has. Of another component only the
+    /// operator's bounds count: its own grants were for that one.
+    fn may_stand_in(&self, wanted: &Self) -> bool {
+        let same_grants = self.digest != wanted.digest || self.grants == wanted.grants;
+        let within = match (&self.policy, &wanted.policy) {
+            (Some(own), Some(bounds)) => is_within(own, bounds),
+            (None, None) => true,
+            _ => false,
+        };
+        same_grants && within
+    }
+}
+
+/// Whether the operator's bounds of one policy allow no more than those of another.
+fn is_within(own: &ProjectPolicy, bounds: &ProjectPolicy) -> bool {
+    let at_most = |own: Option<u64>, most: Option<u64>| {
+        most.is_none_or(|most| own.is_some_and(|own| own <= most))
+    };
+    let listed = |own: &[String], all: &[String]| own.iter().all(|one| all.contains(one));
+    // Named one by one, so that a new permission is not forgotten here.
+    let Permissions {
+        http,
+        extract,
+        render,
+        crawl_data,
+        state,
+        secrets,
+        wasi,
+    } = &own.allowed;
+    let most = &bounds.allowed;
+    at_most(own.cpu_ms, bounds.cpu_ms)
+        && at_most(own.memory_mib, bounds.memory_mib)
+        && listed(http, &most.http)
+        && listed(extract, &most.extract)
+        && listed(secrets, &most.secrets)
+        && listed(wasi, &most.wasi)
+        && (*render <= most.render)
+        && (*crawl_data <= most.crawl_data)
+        && (*state <= most.state)
+}
+
 #[derive(Debug)]
 struct Known {
     target: Target,
     failed: Option<Failed>,
+    /// What serves meanwhile, if the target does not.
+    stand_in: Option<Target>,
 }
 
 /// An upload that did not load.
@@ -53,22 +98,45 @@ pub(super) struct KnownUploads(Mutex<HashMap<PluginKey, Known>>);
 impl KnownUploads {
     /// Notes that this serves.
     pub(super) fn loaded(&self, key: &PluginKey, target: Target) {
-        let failed = None;
-        self.0.lock().insert(key.clone(), Known { target, failed });
+        let known = Known {
+            target,
+            failed: None,
+            stand_in: None,
+        };
+        self.0.lock().insert(key.clone(), known);
     }
 
-    /// Notes that this did not load, and when it is tried again.
-    pub(super) fn failed(&self, key: &PluginKey, target: Target, now: Instant) {
+    /// Notes that this did not load, and when it is tried again. False if what served until now must not
+    /// go on: it has rights that this one has not, or nothing is known of it.
+    #[must_use]
+    pub(super) fn failed(&self, key: &PluginKey, target: Target, now: Instant) -> bool {
         let mut all = self.0.lock();
-        let before = all.get(key).filter(|known| known.target == target);
-        let before = before.and_then(|known| known.failed.as_ref());
-        let attempts = before.map_or(0, |failed| failed.attempts);
+        let (mut attempts, mut serving) = (0, None);
+        if let Some(known) = all.remove(key) {
+            serving = match known.failed {
+                None => Some(known.target),
+                Some(failed) => {
+                    if known.target == target {
+                        attempts = failed.attempts;
+                    }
+                    known.stand_in
+                }
+            };
+        }
+        let stand_in = serving.filter(|serving| serving.may_stand_in(&target));
+        let may_go_on = stand_in.is_some();
         let pause = RETRY.saturating_mul(1 << attempts.min(16));
         let failed = Some(Failed {
             attempts: attempts + 1,
             again: now + pause.min(LONGEST_RETRY),
         });
-        all.insert(key.clone(), Known { target, failed });
+        let known = Known {
+            target,
+            failed,
+            stand_in,
+        };
+        all.insert(key.clone(), known);
+        may_go_on
     }
 
     /// Forgets an upload; whether its owner has others.
@@ -142,7 +210,7 @@ mod tests {
         assert_eq!(known.todo(&key, &target(1), now), Todo::Load);
         let mut pauses = Vec::new();
         for _ in 0..12 {
-            known.failed(&key, target(1), now);
+            assert!(!known.failed(&key, target(1), now));
             assert_eq!(known.todo(&key, &target(1), now), Todo::Nothing);
             // Another version need not wait.
             assert_eq!(known.todo(&key, &target(2), now), Todo::Load);
@@ -153,7 +221,7 @@ mod tests {
         }
         assert_eq!(pauses[..4], [2, 4, 8, 16]);
         assert_eq!(pauses[9..], [600, 600, 600]);
-        known.failed(&key, target(2), now);
+        assert!(!known.failed(&key, target(2), now));
         assert_eq!(known.failures(), 1);
         known.loaded(&key, target(2));
         assert_eq!(known.todo(&key, &target(2), now), Todo::Nothing);
@@ -163,11 +231,75 @@ mod tests {
     #[test]
     fn what_is_gone_is_found_also_if_it_did_not_load() {
         let known = KnownUploads::default();
-        known.failed(&key(1, "a"), target(1), Instant::now());
+        assert!(!known.failed(&key(1, "a"), target(1), Instant::now()));
         known.loaded(&key(1, "b"), target(1));
         let there = HashMap::from([(key(1, "b"), target(1))]);
         assert_eq!(known.others(&there), [key(1, "a")]);
         assert!(known.forget(&key(1, "a")));
         assert!(!known.forget(&key(1, "b")));
+    }
+
+    /// A version under a tier that allows these grants, and this much memory.
+    fn under(number: i64, grants: &[&str], memory_mib: u64) -> Target {
+        Target {
+            digest: number.to_string(),
+            policy: Some(ProjectPolicy {
+                accepted: Permissions::all(),
+                allowed: Permissions::from_names(grants).unwrap(),
+                cpu_ms: Some(100),
+                memory_mib: Some(memory_mib),
+            }),
+            ..target(number)
+        }
+    }
+
+    #[test]
+    fn what_serves_goes_on_only_with_the_rights_that_it_still_has() {
+        let (key, now) = (key(1, "a"), Instant::now());
+        let serving = under(1, &["http"], 64);
+        for (wanted, may_go_on) in [
+            (under(2, &["http"], 64), true),
+            (under(1, &["http", "render"], 64), true),
+            (under(1, &["http"], 65), true),
+            (under(2, &["render"], 64), false),
+            (under(1, &[], 64), false),
+            (under(2, &["http"], 63), false),
+        ] {
+            let known = KnownUploads::default();
+            known.loaded(&key, serving.clone());
+            assert_eq!(
+                known.failed(&key, wanted.clone(), now),
+                may_go_on,
+                "{wanted:?}"
+            );
+            assert_eq!(known.failed(&key, wanted, now), may_go_on, "once more");
+        }
+        // Of one component with other grants, the grants are the change.
+        let other_grants = |mut of: Target| {
+            of.grants = Some("[]".to_owned());
+            of
+        };
+        for (wanted, may_go_on) in [
+            (other_grants(under(1, &["http"], 64)), false),
+            (other_grants(under(2, &["http"], 64)), true),
+        ] {
+            let known = KnownUploads::default();
+            known.loaded(&key, serving.clone());
+            assert_eq!(known.failed(&key, wanted, now), may_go_on);
+        }
+    }
+
+    #[test]
+    fn what_serves_is_known_through_several_failures() {
+        let (known, key, now) = (KnownUploads::default(), key(1, "a"), Instant::now());
+        known.loaded(&key, under(1, &["http"], 64));
+        assert!(known.failed(&key, under(2, &["http"], 64), now));
+        // Another version that does not load either, and then a tier with less.
+        assert!(known.failed(&key, under(3, &["http", "state"], 64), now));
+        assert!(!known.failed(&key, under(3, &[], 64), now));
+        // It is stopped, and no version serves in its place.
+        assert!(!known.failed(&key, under(4, &["http"], 64), now));
+        known.loaded(&key, under(4, &["http"], 64));
+        assert!(known.failed(&key, under(5, &["http"], 64), now));
     }
 }

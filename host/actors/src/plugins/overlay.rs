@@ -5,9 +5,10 @@
 //! The database is authoritative. Each node compares a counter every second and, if it changed,
 //! updates its engine, one plugin at a time and beside each other, so that a slow compilation
 //! delays no other plugin. If a node cannot load an upload, it logs the error and keeps serving the
-//! previous version. It tries again when the upload changes, and by itself after a pause that
-//! doubles each time: the reason may be the node's, such as a compilation that took too long beside
-//! other work, or the order in which uploads that need each other arrived.
+//! previous version, unless that one has more rights than are left to it. It tries again when the
+//! upload changes, and by itself after a pause that doubles each time: the reason may be the
+//! node's, such as a compilation that took too long beside other work, or the order in which
+//! uploads that need each other arrived.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -357,20 +358,21 @@ async fn load(
 }
 
 fn unload(actors: &Actors, key: &PluginKey) {
-    let engine = &actors.pipeline.engine;
     let has_others = actors.overlay.known.forget(key);
+    stop_serving(actors, key);
+    if let Some(project) = key.project.filter(|_| !has_others) {
+        actors.pipeline.engine.forget_code_of_project(project);
+    }
+}
+
+/// Ends an upload's service here; what it replaced serves again.
+fn stop_serving(actors: &Actors, key: &PluginKey) {
+    let engine = &actors.pipeline.engine;
     let Some(kind) = kind(&key.kind) else { return };
     match key.project {
-        None => {
-            engine.remove(kind, &key.name);
-        }
-        Some(project) => {
-            engine.remove_for_project(project, kind, &key.name);
-            if !has_others {
-                engine.forget_code_of_project(project);
-            }
-        }
-    }
+        None => engine.remove(kind, &key.name),
+        Some(project) => engine.remove_for_project(project, kind, &key.name),
+    };
 }
 
 /// What should serve of an upload here; `None`: nothing, because its project may have no plugins.
@@ -419,7 +421,9 @@ async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
         }
         Err(error) => {
             tracing::error!(plugin, kind, %error, "an uploaded plugin failed to load");
-            actors.overlay.known.failed(key, target, Instant::now());
+            if !actors.overlay.known.failed(key, target, Instant::now()) {
+                stop_serving(actors, key);
+            }
         }
     }
     Ok(())

@@ -1,0 +1,99 @@
+//! Rights of a project's plugins that its tier takes away while they serve, and gives back.
+
+use std::time::{Duration, Instant};
+
+use orbweaver_accounts::tiers::Cap;
+use orbweaver_origin::Origin;
+use orbweaver_server::config::Config;
+use orbweaver_store::ProjectChange;
+use serde_json::json;
+
+use crate::support::{Client, Service};
+use crate::tenant_plugins::{allowing, extractor, installed, read, site};
+
+/// A tier `free` in which plugins fetch, and a tier `pro` in which they have less.
+fn tiers(less: impl Fn(&mut Config)) -> impl FnOnce(&mut Config) {
+    move |config| {
+        allowing(2)(config);
+        let caps = config.tiers.get("free").expect("a tier").plugins;
+        config.tiers.get_mut("pro").expect("a tier").plugins = caps;
+        less(config);
+    }
+}
+
+async fn move_to(service: &Service, tier: &str) {
+    let store = &service.app.store;
+    let project = store.project_named("ours").await.unwrap();
+    let change = ProjectChange {
+        tier: Some(tier),
+        ..ProjectChange::default()
+    };
+    let id = project.expect("a project").id;
+    store.change_project(id, &change).await.unwrap();
+}
+
+/// Calls the actor until the answer has this status: nodes look for changes every second.
+async fn until_actor_answers(client: &Client, origin: &Origin, status: u16) {
+    let input = json!({"urls": [origin.url("/")]});
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = client.post("/v1/actors/two-pages-rs", &input).await;
+        if answer.status == status {
+            return;
+        }
+        assert!(Instant::now() < end, "{}", answer.text());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn stops_and_serves_again(service: Service) {
+    let ours = service.other_project("ours").await;
+    let origin = site().await;
+    let actor = read("actor-two-pages-rs");
+    installed(&ours, "two-pages-rs?grant=http", &actor).await;
+    installed(&ours, "mine", &extractor("mine", "1.0.0", "special")).await;
+    until_actor_answers(&ours, &origin, 200).await;
+    move_to(&service, "pro").await;
+    until_actor_answers(&ours, &origin, 404).await;
+    // What needs nothing of it goes on.
+    let scan = json!({"url": origin.url("/"), "extractors": ["mine"]});
+    ours.post("/v1/scan", &scan).await.ok();
+    move_to(&service, "free").await;
+    until_actor_answers(&ours, &origin, 200).await;
+}
+
+#[tokio::test]
+async fn a_plugin_ends_its_service_when_the_tier_takes_a_permission_that_it_needs() {
+    let without_http = |config: &mut Config| {
+        let tier = config.tiers.get_mut("pro").expect("a tier");
+        tier.plugins.http = false;
+    };
+    stops_and_serves_again(Service::with(tiers(without_http)).await).await;
+}
+
+#[tokio::test]
+async fn a_plugin_goes_on_with_more_rights_than_before() {
+    let more = |config: &mut Config| {
+        let tier = config.tiers.get_mut("pro").expect("a tier");
+        tier.plugins.memory_mib = 128;
+        tier.plugins.count = Cap::at(3);
+    };
+    let service = Service::with(tiers(more)).await;
+    let ours = service.other_project("ours").await;
+    let origin = site().await;
+    let actor = read("actor-two-pages-rs");
+    installed(&ours, "two-pages-rs?grant=http", &actor).await;
+    move_to(&service, "pro").await;
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        // It serves all the time, first within the old tier and then within the new one.
+        let input = json!({"urls": [origin.url("/")]});
+        ours.post("/v1/actors/two-pages-rs", &input).await.ok();
+        let list = ours.get("/v1/plugins").await.ok();
+        if list["items"][0]["limits"]["memory_mib"] == json!(128) {
+            return;
+        }
+        assert!(Instant::now() < end, "{list}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
