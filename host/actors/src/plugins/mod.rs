@@ -7,6 +7,7 @@ mod kept_input;
 mod known;
 pub(crate) mod overlay;
 mod quarantine;
+mod room;
 mod watch;
 
 pub use grants::UploadGrants;
