@@ -23,15 +23,36 @@ struct Inner {
     /// Page ids by the hash of a URL key: of the page's own key and of keys that redirect to it.
     pages: HashMap<u64, i64>,
     rules: KeyRules,
-    /// Cache by the URL as written: most links of a site are written the same way on every
-    /// page.
-    known: Mutex<HashMap<String, i64>>,
+    known: Mutex<Known>,
 }
 
-/// Most URLs in that cache; others are resolved each time.
-const MAX_KNOWN: usize = 500_000;
+/// Cache by the URL as written: most links of a site are written the same way on every page.
+#[derive(Debug, Default)]
+struct Known {
+    targets: HashMap<Box<str>, i64>,
+    /// Of the URLs, with what each entry takes beside its own.
+    bytes: usize,
+}
+
+/// Most bytes of that cache; URLs beyond are resolved each time.
+const MAX_KNOWN: usize = 8 << 20;
 /// Longest URL in that cache, in bytes.
-const MAX_KNOWN_BYTES: usize = 256;
+const MAX_KNOWN_URL: usize = 256;
+/// What an entry of that cache takes beside its URL: its slot in a table that may be less than half full, and
+/// what the allocator adds.
+const KNOWN_ENTRY: usize = 80;
+/// What an entry of `pages` takes, in a table that may be less than half full.
+const PAGE_ENTRY: u64 = 40;
+
+impl Known {
+    fn add(&mut self, url: &str, to: i64) {
+        let bytes = self.bytes + url.len() + KNOWN_ENTRY;
+        if bytes <= MAX_KNOWN && url.len() <= MAX_KNOWN_URL {
+            self.bytes = bytes;
+            self.targets.insert(url.into(), to);
+        }
+    }
+}
 
 /// Number of links after which a batch ends, with the page just read: pages of a hostile site
 /// have a hundred thousand each.
@@ -60,6 +81,16 @@ impl Graph {
         self.0.run
     }
 
+    /// Bytes that the graph of a run with this many pages holds at first.
+    pub(super) const fn least_bytes(pages: u64) -> u64 {
+        pages.saturating_mul(PAGE_ENTRY)
+    }
+
+    /// Bytes that it holds now.
+    pub(super) fn held_bytes(&self) -> u64 {
+        Self::least_bytes(self.0.pages.len() as u64) + self.0.known.lock().bytes as u64
+    }
+
     /// The internal links of these pages in columns. If there are very many, only of the first
     /// pages. CPU-bound.
     pub(super) fn columns(&self, links: &LinkRows) -> Result<LinkColumns, StoreError> {
@@ -69,13 +100,11 @@ impl Graph {
         let mut known = self.0.known.lock();
         for row in rows {
             each_link(&row.links, |to_url, text, nofollow| {
-                let to = match known.get(&*to_url) {
+                let to = match known.targets.get(&*to_url) {
                     Some(to) => *to,
                     None => {
                         let to = self.target(&to_url);
-                        if known.len() < MAX_KNOWN && to_url.len() <= MAX_KNOWN_BYTES {
-                            known.insert(to_url.into_owned(), to);
-                        }
+                        known.add(&to_url, to);
                         to
                     }
                 };
@@ -174,5 +203,26 @@ mod tests {
         let columns = graph.columns(&LinkRows { rows, more: true }).unwrap();
         assert_eq!(columns.from_page.len(), MAX_LINKS);
         assert_eq!(columns.next, Some(1));
+    }
+
+    #[test]
+    fn the_cache_of_links_is_bounded_in_bytes_and_counts_among_those_held() {
+        let graph = graph(&[("https://e.org/", 1)]);
+        let pages_alone = graph.held_bytes();
+        let urls: Vec<String> = (0..60_000)
+            .map(|at| format!("https://e.org/{at:0>200}"))
+            .collect();
+        let links = urls.iter().map(|url| (url.as_str(), "", "", false));
+        let rows = vec![PackedLinks {
+            page: PageId(1),
+            links: pack_links(links),
+        }];
+        let links = LinkRows { rows, more: false };
+        graph.columns(&links).unwrap();
+        let cached = graph.held_bytes() - pages_alone;
+        assert!((7 << 20..=8 << 20).contains(&cached), "{cached}");
+        // What does not fit is resolved all the same.
+        graph.columns(&links).unwrap();
+        assert_eq!(graph.held_bytes() - pages_alone, cached);
     }
 }

@@ -111,6 +111,13 @@ impl CrawlDataHost for CallHost {
             .map_err(|error| internal(&error))
     }
 
+    async fn graph_bytes(&self, run: i64) -> Result<u64, CodedError> {
+        Ok(match self.graph.get() {
+            Some(graph) => graph.held_bytes(),
+            None => Graph::least_bytes(self.finished(run).await?.page_count),
+        })
+    }
+
     async fn open_page(&self, page: i64) -> Result<Arc<Page>, CodedError> {
         let (store, project) = (&self.actors.store, self.principal.project);
         let missing = || CodedError::invalid(format!("page: page {page} does not exist"));
