@@ -31,7 +31,7 @@ use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
 use orbweaver_pipeline::{
-    Document, FailureKind, ScanError, blocking_of, fetch_code, readable_page,
+    FailureKind, ScanError, blocking_of, fetch_code, page_without, readable_page,
 };
 
 /// Number of refusals recorded for one call; the first ones explain its failure.
@@ -300,13 +300,8 @@ impl HttpHost for CallHost {
         settled.map_err(|cap| self.quota(QuotaError::Capped(cap)))?;
         let response = fetched.map_err(|error| secrets.masked_error(error))?;
         let bytes = response.body.len();
-        let page = move || {
-            let response = match secrets.is_empty() {
-                true => response,
-                false => secrets.take_out(response),
-            };
-            Document::page_without_storing(response, ended.cost_usd)
-        };
+        let values = secrets.values();
+        let page = move || page_without(&values, response, ended.cost_usd);
         blocking_of(bytes, page)
             .await
             .map_err(|error| internal(&error))

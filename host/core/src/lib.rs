@@ -11,6 +11,7 @@ pub mod json_number;
 pub mod key_hash;
 pub mod limits;
 pub mod markdown;
+pub mod mask;
 pub mod page;
 pub mod redact;
 pub mod render;

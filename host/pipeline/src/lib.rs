@@ -22,6 +22,7 @@ mod fetch_code;
 mod input_hash;
 mod invalid_field;
 mod kept_answers;
+mod masked;
 mod option_rules;
 mod picture;
 mod pipeline;
@@ -51,6 +52,7 @@ pub use extract_fields::{
 };
 pub use extractor_options::ExtractorOptions;
 pub use fetch_code::fetch_code;
+pub use masked::page_without;
 pub use pipeline::{Pipeline, PipelineSettings};
 pub use roles::{Outcome, RoleError, RoleRequest};
 pub use scan::scan;
