@@ -9,6 +9,7 @@ mod life;
 mod mcp;
 mod mcp_at_service;
 mod registry;
+mod registry_trust;
 mod remote;
 mod safety;
 mod shared_file;

@@ -27,31 +27,31 @@ use crate::support::fixture;
 const P256_HEAD: &str = "3059301306072a8648ce3d020106082a8648ce3d030107034200";
 
 /// A folder of data with a plugin folder of its own.
-struct Machine {
+pub(super) struct Machine {
     data: TempDir,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let data = tempfile::tempdir().expect("a folder");
         fs::create_dir(data.path().join("plugins")).expect("a folder");
         Self { data }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(super) fn file(&self, name: &str) -> PathBuf {
         self.data.path().join(name)
     }
 
-    fn installed(&self) -> PathBuf {
+    pub(super) fn installed(&self) -> PathBuf {
         self.file("plugins/extract-good.wasm")
     }
 
-    fn lock(&self) -> String {
+    pub(super) fn lock(&self) -> String {
         fs::read_to_string(self.file("plugins/plugins.lock")).unwrap_or_default()
     }
 
     /// `orbweaver plugin …` as somebody who may use the registry.
-    async fn plugin(&self, arguments: &[&str]) -> Output {
+    pub(super) async fn plugin(&self, arguments: &[&str]) -> Output {
         self.plugin_as(PASSWORD, arguments).await
     }
 
@@ -70,7 +70,7 @@ impl Machine {
     }
 
     /// New keys, as files: the private and the public one.
-    fn keys(&self, name: &str) -> [String; 2] {
+    pub(super) fn keys(&self, name: &str) -> [String; 2] {
         let (random, form) = (SystemRandom::new(), &ECDSA_P256_SHA256_ASN1_SIGNING);
         let private = EcdsaKeyPair::generate_pkcs8(form, &random).expect("a key");
         let key = EcdsaKeyPair::from_pkcs8(form, private.as_ref(), &random).expect("a key");
@@ -90,7 +90,7 @@ impl Machine {
     }
 
     /// The extractor `good` with this version in its manifest, and permission to use what it names.
-    fn component(&self, version: &str, more: &str) -> String {
+    pub(super) fn component(&self, version: &str, more: &str) -> String {
         let component = fs::read(fixture("good")).expect("a fixture");
         let text = format!(
             "name = \"good\"\nkind = \"extractor\"\nversion = \"{version}\"\napi = \"1.0.0\"\n{more}"
@@ -102,19 +102,19 @@ impl Machine {
     }
 }
 
-fn said(output: &Output) -> String {
+pub(super) fn said(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr].concat();
     String::from_utf8_lossy(&text).into_owned()
 }
 
 #[track_caller]
-fn done(output: &Output) -> String {
+pub(super) fn done(output: &Output) -> String {
     assert!(output.status.success(), "{}", said(output));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 #[track_caller]
-fn refused(output: &Output, why: &str) {
+pub(super) fn refused(output: &Output, why: &str) {
     assert!(!output.status.success(), "{}", said(output));
     assert!(said(output).contains(why), "{}", said(output));
 }
@@ -234,78 +234,6 @@ async fn an_artefact_has_the_form_of_the_wasm_tools() {
         exports.contains(&json!("orbweaver:plugin/extracting@1.1.0")),
         "{exports:?}"
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_no_trusted_key_has_signed_is_not_installed() {
-    let registry = RegistryServer::start().expect("a registry");
-    let machine = Machine::new();
-    let [private, public] = machine.keys("ours");
-    let [theirs, stranger] = machine.keys("theirs");
-    let reference = format!("oci://{}/good:1", registry.host());
-    let component = machine.component("1.0.0", "");
-    let publish = ["publish", &component, &reference, "--plain-http"];
-    let install = ["install", &reference, "--plain-http", "--yes"];
-    done(&machine.plugin(&publish).await);
-    let key = "--key";
-    refused(
-        &machine
-            .plugin(&[&install[..], &[key, &public]].concat())
-            .await,
-        "not signed",
-    );
-    // Another one's signature does not help, and does no harm either.
-    let sign = async |signer: &str| {
-        let signed = [&publish[..], &["--sign-key", signer]].concat();
-        done(&machine.plugin(&signed).await);
-    };
-    sign(&theirs).await;
-    refused(
-        &machine
-            .plugin(&[&install[..], &[key, &public]].concat())
-            .await,
-        "not signed",
-    );
-    sign(&private).await;
-    let output = machine
-        .plugin(&[&install[..], &[key, &public]].concat())
-        .await;
-    done(&output);
-    assert!(said(&output).contains("signed by "), "{}", said(&output));
-    let locked = toml_of(&machine.lock());
-    let id = locked["plugin"][0]["key"].as_str().expect("a key");
-    assert!(said(&output).contains(id));
-    done(
-        &machine
-            .plugin(&[&install[..], &[key, &stranger]].concat())
-            .await,
-    );
-
-    // By configuration: all are checked, unless that is forgone by name.
-    let config = machine.file("orbweaver.toml");
-    fs::write(&config, format!("[registry]\nkeys = [{public:?}]\n")).expect("a file");
-    let config = config.to_string_lossy().into_owned();
-    let unsigned = format!("oci://{}/unsigned:1", registry.host());
-    done(
-        &machine
-            .plugin(&["publish", &component, &unsigned, "--plain-http"])
-            .await,
-    );
-    let install = [
-        "install",
-        &unsigned,
-        "--plain-http",
-        "--yes",
-        "--config",
-        &config,
-    ];
-    refused(&machine.plugin(&install).await, "not signed");
-    done(
-        &machine
-            .plugin(&[&install[..], &["--unsigned"]].concat())
-            .await,
-    );
-    assert_eq!(toml_of(&machine.lock())["plugin"][0].get("key"), None);
 }
 
 /// A registry that asks for a token, and serves one artefact with a blob that may be changed.
@@ -431,6 +359,6 @@ async fn a_registry_is_reached_by_the_guard_and_its_rules() {
     }
 }
 
-fn toml_of(text: &str) -> Value {
+pub(super) fn toml_of(text: &str) -> Value {
     toml::from_str(text).expect("a lock file")
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reference::{Digest, Reference};
 use super::registry::{Access, Call, MAX_MANIFEST, Registry, message};
-use super::signature::{self, PublicKey, SigningKey};
+use super::signature::{self, PublicKey, Signed, Signer, SigningKey};
 
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG_TYPE: &str = "application/vnd.wasm.config.v0+json";
@@ -235,7 +235,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Which of the keys has signed an artefact; `None` if none has.
+    /// Which of the keys has signed an artefact as that of its repository.
     ///
     /// # Errors
     /// A registry that cannot be reached, or whose signatures cannot be read.
@@ -244,11 +244,12 @@ impl Registry {
         reference: &Reference,
         digest: &Digest,
         keys: &'a [PublicKey],
-    ) -> Result<Option<&'a PublicKey>> {
+    ) -> Result<Signer<'a>> {
         let place = at(reference, &signature::tag(digest));
         let Some((_, manifest)) = self.manifest(&place).await? else {
-            return Ok(None);
+            return Ok(Signer::Nobody);
         };
+        let mut best = Signer::Nobody;
         for layer in manifest.layers.iter().take(MAX_SIGNATURES) {
             let signature = layer.annotations.get(signature::ANNOTATION);
             let is_payload =
@@ -258,14 +259,15 @@ impl Registry {
             };
             let blob = layer.digest.parse()?;
             let payload = self.blob(reference, &blob, layer.size).await?;
-            let signer = keys
-                .iter()
-                .find(|key| key.has_signed(&payload, signature, digest));
-            if signer.is_some() {
-                return Ok(signer);
+            for key in keys {
+                match key.verify(&payload, signature, (reference, digest)) {
+                    Signed::Yes => return Ok(Signer::Key(key)),
+                    Signed::ForAnother(named) => best = Signer::ForAnother(named),
+                    Signed::No => {}
+                }
             }
         }
-        Ok(None)
+        Ok(best)
     }
 
     /// A manifest and its digest; `None` if there is none.

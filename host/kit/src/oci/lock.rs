@@ -94,6 +94,26 @@ impl Lock {
         }
     }
 
+    /// Checks that a file of the folder which is replaced by what a reference names is from the same repository.
+    ///
+    /// # Errors
+    /// One from another repository, or one that was not installed from a registry: its content is
+    /// `component`.
+    pub fn check_place(&self, file: &str, component: &Digest, reference: &Reference) -> Result<()> {
+        let known = self.plugins.iter().find(|locked| locked.file == file);
+        let Some(known) = known.filter(|known| known.component == component.as_str()) else {
+            bail!("{file} is installed, and not from a registry; --update replaces it");
+        };
+        let source: Reference = known.source.parse()?;
+        if (&source.host, &source.repository) != (&reference.host, &reference.repository) {
+            bail!(
+                "{file} is installed from {}, which is another source; --update replaces it",
+                known.source
+            );
+        }
+        Ok(())
+    }
+
     /// Notes a component; it takes the place of the one with its file.
     pub fn set(&mut self, locked: Locked) {
         self.plugins.retain(|other| other.file != locked.file);
@@ -154,6 +174,44 @@ mod tests {
         lock.set(locked("a.wasm", "oci://a.example/a:2", &new));
         assert!(lock.check(&one, &new).is_ok());
         assert_eq!(lock.plugins().len(), 2);
+    }
+
+    #[test]
+    fn what_is_installed_from_elsewhere_is_not_replaced() {
+        let mut lock = Lock::default();
+        let old = Digest::of(b"old");
+        lock.set(locked("a.wasm", "oci://a.example/a:1", &old));
+        let check = |file: &str, component: &[u8], reference: &str| {
+            let reference = reference.parse().unwrap();
+            lock.check_place(file, &Digest::of(component), &reference)
+        };
+        assert!(check("a.wasm", b"old", "oci://a.example/a:1").is_ok());
+        assert!(check("a.wasm", b"old", "oci://a.example/a:2").is_ok());
+        for (file, component, reference, why) in [
+            (
+                "a.wasm",
+                &b"old"[..],
+                "oci://a.example/b:1",
+                "oci://a.example/a:1",
+            ),
+            ("a.wasm", b"old", "oci://b.example/a:1", "another source"),
+            // A file was put in the place of the one that was installed.
+            (
+                "a.wasm",
+                b"own",
+                "oci://a.example/a:1",
+                "not from a registry",
+            ),
+            (
+                "b.wasm",
+                b"old",
+                "oci://a.example/a:1",
+                "not from a registry",
+            ),
+        ] {
+            let error = check(file, component, reference).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("--update"), "{error}");
+        }
     }
 
     #[test]

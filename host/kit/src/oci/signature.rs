@@ -1,6 +1,6 @@
 //! Signatures in the simple-signing form of cosign, with a static key (ECDSA, P-256, SHA-256): the payload
-//! names the digest of an artefact's manifest, and is a layer of another artefact, whose tag is made of that
-//! digest.
+//! names the repository of an artefact and the digest of its manifest, and is a layer of another artefact,
+//! whose tag is made of that digest.
 
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
@@ -93,21 +93,84 @@ impl PublicKey {
         &self.id
     }
 
-    /// Whether a payload says that this artefact is signed, and the signature is of this key.
-    pub(crate) fn has_signed(&self, payload: &[u8], signature: &str, digest: &Digest) -> bool {
+    /// What a payload with a signature says of this artefact.
+    pub(crate) fn verify(
+        &self,
+        payload: &[u8],
+        signature: &str,
+        (reference, digest): (&Reference, &Digest),
+    ) -> Signed {
         let Ok(signature) = STANDARD.decode(signature.trim()) else {
-            return false;
+            return Signed::No;
         };
         let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &self.point);
         // Nothing of a payload is believed before this.
         if key.verify(payload, &signature).is_err() {
-            return false;
+            return Signed::No;
         }
-        serde_json::from_slice::<Payload>(payload).is_ok_and(|payload| {
-            let Critical { image, kind, .. } = payload.critical;
-            kind == SIGNATURE_TYPE && image.digest == digest.as_str()
-        })
+        let Ok(payload) = serde_json::from_slice::<Payload>(payload) else {
+            return Signed::No;
+        };
+        let Critical {
+            identity,
+            image,
+            kind,
+        } = payload.critical;
+        if kind != SIGNATURE_TYPE || image.digest != digest.as_str() {
+            return Signed::No;
+        }
+        let named = identity.reference;
+        if named.is_empty() || identities(reference).contains(&named) {
+            Signed::Yes
+        } else {
+            Signed::ForAnother(named)
+        }
     }
+}
+
+/// What a signature says of an artefact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Signed {
+    /// It is signed.
+    Yes,
+    /// It is signed as that of another repository, which may be another plugin.
+    ForAnother(String),
+    /// The signature is of another key or another artefact, or none.
+    No,
+}
+
+/// Who has signed an artefact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signer<'a> {
+    /// This key has.
+    Key(&'a PublicKey),
+    /// One of the keys has, but as an artefact of this other repository.
+    ForAnother(String),
+    /// None of the keys has.
+    Nobody,
+}
+
+/// The name of a reference's repository in signatures.
+pub fn identity(reference: &Reference) -> String {
+    format!("{}/{}", reference.host, reference.repository)
+}
+
+/// All names of a reference's repository in signatures: cosign writes docker's own registry and the default
+/// folder of its repositories out.
+fn identities(reference: &Reference) -> Vec<String> {
+    let mut names = vec![identity(reference)];
+    if reference.host == "docker.io" {
+        let repository = &reference.repository;
+        let folder = if repository.contains('/') {
+            ""
+        } else {
+            "library/"
+        };
+        for host in ["docker.io", "index.docker.io"] {
+            names.push(format!("{host}/{folder}{repository}"));
+        }
+    }
+    names
 }
 
 impl SigningKey {
@@ -136,7 +199,7 @@ impl SigningKey {
         let payload = Payload {
             critical: Critical {
                 identity: Identity {
-                    reference: format!("{}/{}", reference.host, reference.repository),
+                    reference: identity(reference),
                 },
                 image: Image {
                     digest: digest.to_string(),
@@ -205,20 +268,65 @@ mod tests {
         let signing = SigningKey::from_pem(&private).unwrap();
         let (payload, signature) = signing.sign(&reference, &digest).unwrap();
         let key = PublicKey::from_pem(&public).unwrap();
-        assert!(key.has_signed(&payload, &signature, &digest));
-        assert!(!key.has_signed(&payload, &signature, &Digest::of(b"another")));
+        let here = (&reference, &digest);
+        assert_eq!(key.verify(&payload, &signature, here), Signed::Yes);
+        let another = Digest::of(b"another");
+        let verified = key.verify(&payload, &signature, (&reference, &another));
+        assert_eq!(verified, Signed::No);
         let other = PublicKey::from_pem(&keys().1).unwrap();
         assert_ne!(other.id(), key.id());
-        assert!(!other.has_signed(&payload, &signature, &digest));
+        assert_eq!(other.verify(&payload, &signature, here), Signed::No);
         let mut changed = payload.clone();
         changed.push(b' ');
-        assert!(!key.has_signed(&changed, &signature, &digest));
-        assert!(!key.has_signed(&payload, "AAAA", &digest));
-        assert!(!key.has_signed(&payload, "?", &digest));
+        assert_eq!(key.verify(&changed, &signature, here), Signed::No);
+        assert_eq!(key.verify(&payload, "AAAA", here), Signed::No);
+        assert_eq!(key.verify(&payload, "?", here), Signed::No);
+    }
+
+    #[test]
+    fn a_signature_is_for_one_repository_if_it_names_one() {
+        let digest = Digest::of(b"manifest");
+        let (private, public) = keys();
+        let signing = SigningKey::from_pem(&private).unwrap();
+        let key = PublicKey::from_pem(&public).unwrap();
+        let verify = |named: &str, installed: &str| {
+            let payload = format!(
+                r#"{{"critical":{{"identity":{{"docker-reference":"{named}"}},"image":{{"docker-manifest-digest":"{digest}"}},"type":"{SIGNATURE_TYPE}"}},"optional":null}}"#
+            );
+            let signature = signing.0.sign(&SystemRandom::new(), payload.as_bytes());
+            let signature = STANDARD.encode(signature.unwrap());
+            let installed: Reference = installed.parse().unwrap();
+            key.verify(payload.as_bytes(), &signature, (&installed, &digest))
+        };
+        for (named, installed) in [
+            ("a.example/b", "oci://a.example/b:1"),
+            ("a.example/b", "oci://a.example/b:2"),
+            ("", "oci://a.example/b"),
+            ("docker.io/b", "oci://docker.io/b"),
+            ("index.docker.io/library/b", "oci://docker.io/b"),
+            ("index.docker.io/a/b", "oci://docker.io/a/b"),
+        ] {
+            assert_eq!(
+                verify(named, installed),
+                Signed::Yes,
+                "{named}, {installed}"
+            );
+        }
+        for (named, installed) in [
+            ("a.example/b", "oci://a.example/c"),
+            ("a.example/b", "oci://mirror.example/b"),
+            ("a.example:5000/b", "oci://a.example/b"),
+            ("index.docker.io/b", "oci://docker.io/a/b"),
+            ("index.docker.io/library/b", "oci://a.example/b"),
+        ] {
+            let another = Signed::ForAnother(named.to_owned());
+            assert_eq!(verify(named, installed), another, "{named}, {installed}");
+        }
     }
 
     #[test]
     fn a_signed_text_that_is_no_signature_of_an_artefact_counts_for_nothing() {
+        let reference: Reference = "oci://a.example/b:1".parse().unwrap();
         let digest = Digest::of(b"manifest");
         let (private, public) = keys();
         let signing = SigningKey::from_pem(&private).unwrap();
@@ -232,8 +340,9 @@ mod tests {
                 .sign(&SystemRandom::new(), payload.as_bytes())
                 .unwrap();
             let signature = STANDARD.encode(signature);
-            assert!(
-                !key.has_signed(payload.as_bytes(), &signature, &digest),
+            assert_eq!(
+                key.verify(payload.as_bytes(), &signature, (&reference, &digest)),
+                Signed::No,
                 "{payload}"
             );
         }

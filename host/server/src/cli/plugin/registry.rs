@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use orbweaver_engine::{Engine, Grants, Source, file_name};
-use orbweaver_kit::oci::signature::{PublicKey, SigningKey};
-use orbweaver_kit::oci::{Credentials, Lock, Locked, Pulled, Reference, Registry};
+use orbweaver_kit::oci::signature::{PublicKey, Signer, SigningKey, identity};
+use orbweaver_kit::oci::{Credentials, Digest, Lock, Locked, Pulled, Reference, Registry};
 use serde_json::Value;
 
 use super::super::Common;
@@ -32,7 +32,8 @@ pub(super) struct InstallOptions {
     /// Install without a question.
     #[arg(long)]
     pub yes: bool,
-    /// Install although the reference is another artefact than the lock file says.
+    /// Install although the reference is another artefact than the lock file says, or what is installed under
+    /// its name is from another source.
     #[arg(long)]
     update: bool,
     /// Public key (PEM, ECDSA P-256) by which the artefact must be signed; repeatable [default: those of
@@ -95,8 +96,14 @@ impl InstallOptions {
         let signer = match keys.as_slice() {
             [] => None,
             keys => match registry.signer(reference, &pulled.digest, keys).await? {
-                Some(key) => Some(key.id().to_owned()),
-                None => bail!(
+                Signer::Key(key) => Some(key.id().to_owned()),
+                Signer::ForAnother(named) => bail!(
+                    "{reference} ({}) is signed for {named:?} and not for {:?}: a copy, as of a mirror, needs a \
+                     signature that names where it is, or none; --unsigned installs it all the same",
+                    pulled.digest,
+                    identity(reference)
+                ),
+                Signer::Nobody => bail!(
                     "{reference} ({}) is not signed by any of the keys; --unsigned installs it all the same",
                     pulled.digest
                 ),
@@ -136,6 +143,13 @@ impl InstallOptions {
             super::permissions(&found.manifest.permissions)
         );
         if let Ok(installed) = std::fs::read(&file) {
+            let is_expected = lock.check_place(&name, &Digest::of(&installed), reference);
+            match is_expected {
+                Err(why) if self.yes && !self.update => return Err(why),
+                // The question below is asked with it in view.
+                Err(why) if !self.update => eprintln!("{why}"),
+                _ => {}
+            }
             let had = match engine.inspect(&installed) {
                 Ok(had) => serde_json::to_value(&had.manifest.permissions)?,
                 Err(_) => Value::Null,
