@@ -96,6 +96,50 @@ test("choices are values that the API takes", () => {
   }
 });
 
+test("what an operation takes out of an answer is there", () => {
+  const taken = [];
+  for (const { name, routing } of operations()) {
+    const { method, url } = routing.request;
+    const { responses } = document.paths[path(url)][method.toLowerCase()];
+    const answer = resolved(responses["200"]?.content?.["application/json"]?.schema);
+    const roots = (routing.output?.postReceive ?? []).map(({ properties }) => properties.property);
+    // What pages through a list reads these two.
+    if (routing.operations?.pagination) roots.push("items", "next_offset");
+    for (const root of roots) {
+      assert.ok(answer?.properties && root in answer.properties, `${name}: ${root}`);
+      taken.push(root);
+    }
+  }
+  assert.ok(taken.includes("urls") && taken.includes("items"), taken);
+});
+
+test("a long list is read to its end, or as far as Limit says", async () => {
+  const { routing } = operations().find(({ value }) => value === "pages");
+  const read = async (qs) => {
+    const asked = [];
+    const makeRoutingRequest = async ({ options }) => {
+      const { limit, offset } = options.qs;
+      asked.push({ ...options.qs });
+      const end = Math.min(offset + limit, 1_200);
+      const items = Array.from({ length: end - offset }, (_, index) => ({ id: offset + index }));
+      return [{ json: { items, next_offset: end < 1_200 ? end : null } }];
+    };
+    assert.equal(routing.send.paginate, true);
+    const items = await routing.operations.pagination.call(
+      { makeRoutingRequest },
+      { options: { url: "/", qs }, preSend: [], postReceive: [] },
+    );
+    return { asked, ids: items.map(({ json }) => json.id) };
+  };
+  const all = await read({ include: "title" });
+  assert.deepEqual(all.ids, [...Array(1_200).keys()]);
+  assert.ok(all.asked.every(({ include }) => include === "title"));
+  const some = await read({ limit: 600, offset: 10 });
+  assert.deepEqual([some.ids[0], some.ids.length], [10, 600]);
+  assert.deepEqual(some.asked.map(({ limit }) => limit), [500, 100]);
+  assert.equal((await read(undefined)).ids.length, 1_200);
+});
+
 test("a scan and an actor's run answer as n8n would ask them", async () => {
   const url = `http://127.0.0.1:${site.address().port}/`;
   const ask = async (value, body) => {

@@ -1,6 +1,6 @@
 import type { INodeProperties } from "n8n-workflow";
 
-import { ITEMS, address, body, id, on, operation, operations, query } from "./fields";
+import { address, allItems, body, id, on, operation, operations, query } from "./fields";
 
 /** Crawls of whole sites. */
 export const crawls: INodeProperties[] = [
@@ -11,9 +11,10 @@ export const crawls: INodeProperties[] = [
     operation("Get a crawl", "get", "Get the state of a crawl", {
       request: { method: "GET", url: "=/v1/crawls/{{$parameter.crawlId}}" },
     }),
-    operation("Get a crawl's pages", "pages", "Get the pages of a crawl, one item each", {
+    operation("Get a crawl's pages", "pages", "Get all pages of a crawl, one item each", {
       request: { method: "GET", url: "=/v1/crawls/{{$parameter.crawlId}}/pages" },
-      output: ITEMS,
+      send: { paginate: true },
+      operations: { pagination: allItems },
     }),
     operation("Compare two crawls", "compare", "List what changed between two crawls of a site", {
       request: {

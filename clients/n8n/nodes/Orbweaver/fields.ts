@@ -1,4 +1,11 @@
-import type { INodeProperties, INodePropertyOptions } from "n8n-workflow";
+import type {
+  DeclarativeRestApiSettings,
+  IDataObject,
+  IExecutePaginationFunctions,
+  INodeExecutionData,
+  INodeProperties,
+  INodePropertyOptions,
+} from "n8n-workflow";
 
 type Routing = NonNullable<INodePropertyOptions["routing"]>;
 
@@ -42,6 +49,27 @@ export function query(name: string, field: Omit<INodeProperties, "name">): INode
 
 /** The items of a list, one output item each. */
 export const ITEMS = { postReceive: [{ type: "rootProperty" as const, properties: { property: "items" } }] };
+
+/** Most items of one request. */
+const PART = 500;
+
+/** All items of a long list, or as many as Limit says, one output item each. */
+export async function allItems(
+  this: IExecutePaginationFunctions,
+  request: DeclarativeRestApiSettings.ResultOptions,
+): Promise<INodeExecutionData[]> {
+  const query = (request.options.qs ?? {}) as IDataObject;
+  const most = query.limit === undefined ? Infinity : Number(query.limit);
+  const found: INodeExecutionData[] = [];
+  let offset: unknown = query.offset ?? 0;
+  while (typeof offset === "number" && found.length < most) {
+    request.options.qs = { ...query, offset, limit: Math.min(PART, most - found.length) };
+    const [answer] = await this.makeRoutingRequest(request);
+    for (const item of answer.json.items as IDataObject[]) found.push({ json: item });
+    offset = answer.json.next_offset;
+  }
+  return found;
+}
 
 /** The address of a page or a site. */
 export function address(resource: string, ...shown: string[]): INodeProperties {

@@ -13,7 +13,7 @@ export const pages: INodeProperties[] = [
     }),
     operation("Map a site", "map", "List the URLs of a site", {
       request: { method: "POST", url: "/v1/map" },
-      output: { postReceive: [{ type: "rootProperty", properties: { property: "links" } }] },
+      output: { postReceive: [{ type: "rootProperty", properties: { property: "urls" } }] },
     }),
     operation("Search", "search", "Search the stored pages of the project, or the web", {
       request: { method: "POST", url: "/v1/cloud/search" },
