@@ -90,10 +90,9 @@ pub(super) async fn upload_plugin(
     let turn = turns.acquire(ctx.principal.project).await?;
     let component: Bytes = input::body(request, &ctx.app, max_bytes).await?;
     let engine = &ctx.app.pipeline.engine;
-    let found = engine
-        .inspect(&component)
-        .map_err(|error| ApiError::invalid("body", error))?;
-    let manifest = &found.manifest;
+    let found = engine.inspect_aside(component.clone()).await;
+    let found = found.map_err(|error| ApiError::invalid("body", error))?;
+    let manifest = found.manifest;
     if !name::means(&given, manifest.kind, &manifest.name) {
         return Err(ApiError::invalid(
             "name",
@@ -117,6 +116,8 @@ pub(super) async fn upload_plugin(
         Upload {
             project: scope.owner(),
             component,
+            kind: manifest.kind,
+            name: manifest.name,
             granted,
             turn,
         },
