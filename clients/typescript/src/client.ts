@@ -262,15 +262,19 @@ export class Orbweaver {
         });
         if (response.ok) return (await content(response)) as Answer;
       } catch (error) {
+        // A whole answer that is no JSON would be the same again.
+        if (error instanceof SyntaxError) throw error;
         broken = error;
       }
-      const wait = pauseBefore(response, attempt);
+      // An answer that broke off is none, whatever its status.
+      const wait = pauseBefore(broken === undefined ? response : undefined, attempt);
       if (wait === undefined || attempt >= this.#retries) {
         if (broken !== undefined || response === undefined) throw broken;
         const id = response.headers.get("x-request-id");
         throw new OrbweaverError(response.status, await content(response).catch(() => null), id);
       }
-      await response?.body?.cancel();
+      // The body that broke off cannot be cancelled any more.
+      await response?.body?.cancel().catch(() => undefined);
       await pause(wait);
     }
   }

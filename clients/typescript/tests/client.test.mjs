@@ -102,6 +102,36 @@ test("what is refused for a moment is tried again with the same key", async () =
   tired.server.close();
 });
 
+test("an answer that breaks off is asked for again, with the same key", async () => {
+  const seen = [];
+  const flaky = await listen((request, response) => {
+    seen.push(request.headers["idempotency-key"]);
+    response.setHeader("Content-Type", "application/json");
+    const body = JSON.stringify({ url: "https://example.com/", status: 200 });
+    if (seen.length > 1) return response.end(body);
+    response.setHeader("Content-Length", body.length);
+    response.write(body.slice(0, 10), () => response.destroy());
+  });
+  const client = new Orbweaver({ baseUrl: flaky.url, key: KEY, retries: 2 });
+  assert.equal((await client.scan("https://example.com/")).status, 200);
+  assert.equal(seen.length, 2);
+  assert.equal(new Set(seen).size, 1);
+  flaky.server.close();
+});
+
+test("an answer that is no JSON is not asked for again", async () => {
+  let times = 0;
+  const wrong = await listen((_, response) => {
+    times += 1;
+    response.setHeader("Content-Type", "application/json");
+    response.end("{");
+  });
+  const client = new Orbweaver({ baseUrl: wrong.url, key: KEY, retries: 2 });
+  await assert.rejects(client.usage(), SyntaxError);
+  assert.equal(times, 1);
+  wrong.server.close();
+});
+
 test("a key is required", () => {
   assert.throws(() => new Orbweaver({ baseUrl: "http://127.0.0.1:1", key: "" }), /key: is required/);
 });
