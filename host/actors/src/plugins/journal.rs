@@ -416,7 +416,8 @@ mod tests {
 
     #[test]
     fn a_page_that_is_too_large_to_be_kept_is_noted_by_its_digest() {
-        let [_, record] = recorded(&call(1, true), Utc::now(), failure(20 << 20));
+        let now = Clock::system().now();
+        let [_, record] = recorded(&call(1, true), now, failure(20 << 20));
         assert!(held_bytes(&record) < 4_096);
         let PluginRecord::Call(_, kept) = record else {
             panic!("a call");
