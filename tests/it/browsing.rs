@@ -262,6 +262,54 @@ async fn headers_and_cookies_reach_the_page_and_sessions_keep_cookies() {
 }
 
 #[tokio::test]
+async fn headers_of_a_rendered_page_reach_no_other_origin() {
+    let service = Service::start().await;
+    let client = service.client();
+    let (origin, other) = (site().await, site().await);
+    let away = other.url("/echo");
+    origin.set("/away", Reply::redirect(302, &away));
+    let script = format!("<title>Away</title><script>location.href = '{away}'</script>");
+    origin.set("/script", Reply::html(script));
+    let image = format!("<title>Image</title><img src={away}><h1>Image</h1>");
+    origin.set("/image", Reply::html(image));
+    for path in ["/away", "/script", "/image"] {
+        let more =
+            json!({"headers": {"X-Key": "k1"}, "cookies": "a=b", "wait_for": "networkidle"});
+        let body = scan(&origin, path, more);
+        client.post("/v1/scan", &body).await.ok();
+        let sent = origin.requests();
+        let sent = sent.iter().find(|request| request.path() == path);
+        assert_eq!(sent.expect("a request").header("x-key"), Some("k1"));
+    }
+    assert!(other.count("/echo") >= 3);
+    for request in other.requests() {
+        // Cookies are of a host, whatever its port; the header is of an origin.
+        assert_eq!(request.header("x-key"), None, "{}", request.path());
+    }
+}
+
+#[tokio::test]
+async fn a_download_is_asked_for_like_the_page() {
+    let service = Service::start().await;
+    let client = service.client();
+    let origin = site().await;
+    origin.set_under("/report", |request| {
+        let header = |name: &str| request.header(name).unwrap_or("none").to_owned();
+        let text = format!("key {} cookie {}", header("x-key"), header("cookie"));
+        Reply::text(text).header("Content-Disposition", "attachment; filename=report.txt")
+    });
+    let login = scan(&origin, "/login", json!({"session": "ann"}));
+    client.post("/v1/scan", &login).await.ok();
+    let more = json!({"headers": {"X-Key": "k1", "Cookie": "c=d"}, "cookies": "a=b",
+        "session": "ann"});
+    let body = scan(&origin, "/report", more);
+    let answer = client.post("/v1/scan", &body).await.ok();
+    for sent in ["key k1", "a=b", "c=d", "sid=s1"] {
+        assert!(markdown(&answer).contains(sent), "{sent}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_page_is_kept_for_requests_that_render_it_alike() {
     let service = Service::start().await;
     let client = service.client();

@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::render::RenderRequest;
-use super::session::SessionCookies;
+use super::session::{SessionCookies, jar};
 use super::steps::{PictureOptions, Viewport};
 use super::tab::{Tab, Trouble};
+use crate::cookies::CookieJar;
 use crate::course::{given_cookies, is_cookie};
 use crate::error::{Fault, Kind, SubKind};
 
@@ -40,11 +41,7 @@ impl Tab {
             self.enter(cookies).await?;
         }
         // Cookies in a header are set as cookies, too: as a header they would replace the page's own.
-        let receives = extras.receives.as_ref();
-        let headers = match receives.is_some_and(|receives| (receives.0)(&request.url)) {
-            true => extras.headers.as_slice(),
-            false => &[],
-        };
+        let headers = extras.headers_of(&request.url);
         if let Some(cookies) = given_cookies(extras.cookies.as_deref(), headers) {
             let secure = request.url.starts_with("https:");
             let cookies: Vec<Value> = cookies
@@ -161,12 +158,27 @@ impl Tab {
 
     /// Keeps the page's cookies for the session.
     pub(super) async fn leave(&self, cookies: &SessionCookies) -> Result<(), Trouble> {
+        cookies.replace(self.cookies().await?);
+        Ok(())
+    }
+
+    /// The page's cookies, for a fetch that goes on without the browser; the session keeps them,
+    /// too.
+    pub(super) async fn hand_over(&self, request: &RenderRequest) -> Result<CookieJar, Trouble> {
+        let found = self.cookies().await?;
+        let jar = jar(&found);
+        if let Some(session) = &request.extras.session {
+            session.replace(found);
+        }
+        Ok(jar)
+    }
+
+    async fn cookies(&self) -> Result<Vec<Map<String, Value>>, Trouble> {
         let context = json!({"browserContextId": self.context});
         let found: Cookies = self
             .connection
             .call(None, "Storage.getCookies", context)
             .await?;
-        cookies.replace(found.cookies);
-        Ok(())
+        Ok(found.cookies)
     }
 }

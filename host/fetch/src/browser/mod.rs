@@ -36,6 +36,7 @@ pub use render::{Receives, RenderExtras, RenderRequest, Rendered};
 pub use session::SessionCookies;
 pub use steps::{Action, PictureFormat, PictureOptions, ScrollDirection, Viewport, key_names};
 
+use crate::cookies::CookieJar;
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::fetcher::Fetcher;
 use crate::request::Request;
@@ -153,7 +154,7 @@ impl Renderer {
                     turn = held;
                 }
                 Err((Trouble::Fault(fault), _)) => return Err(at(fault)),
-                Err((Trouble::Download, _)) => return self.download(request).await,
+                Err((Trouble::Download(jar), _)) => return self.download(request, jar).await,
             }
         }
         let why = last.unwrap_or_default();
@@ -162,9 +163,18 @@ impl Renderer {
         ))
     }
 
-    /// Fetches a document that the browser would save instead of display.
-    async fn download(&self, request: &RenderRequest) -> Result<Rendered, FetchError> {
+    /// Fetches a document that the browser would save instead of display, as the caller asked for
+    /// it and with the page's cookies.
+    async fn download(
+        &self,
+        request: &RenderRequest,
+        jar: CookieJar,
+    ) -> Result<Rendered, FetchError> {
+        let extras = &request.extras;
         let fetch = Request {
+            headers: extras.headers_of(&request.url).to_vec(),
+            cookies: extras.cookies.clone(),
+            jar: Some(jar),
             user_agent: request.user_agent.clone(),
             proxy: request.proxy.clone(),
             ..Request::get(&request.url)
@@ -198,7 +208,12 @@ impl Renderer {
             }
         };
         browser.count_use(&self.0.config);
-        let result = self.load(&browser, &tab, request, started).await;
+        let mut result = self.load(&browser, &tab, request, started).await;
+        if let Err(Trouble::Download(jar)) = &mut result
+            && let Ok(Ok(left)) = timeout(TAKE, tab.hand_over(request)).await
+        {
+            *jar = left;
+        }
         let crashed = matches!(&result, Err(Trouble::Crashed(_)));
         // In the background: the caller need not wait. The permit is held until it is done.
         let pool = Arc::downgrade(&self.0);
@@ -363,7 +378,7 @@ async fn paint(tab: &Tab, options: &PictureOptions) -> Result<Result<Bytes, Stri
         Ok(Ok(picture)) => Ok(Ok(picture)),
         Ok(Err(Trouble::Crashed(why))) => Err(Trouble::Crashed(why)),
         Ok(Err(Trouble::Fault(fault))) => Ok(Err(fault.message)),
-        Ok(Err(Trouble::Download)) => Ok(Err("the URL is a download".to_owned())),
+        Ok(Err(Trouble::Download(_))) => Ok(Err("the URL is a download".to_owned())),
         Err(_) => Ok(Err(format!(
             "the page could not be painted within {} s",
             PAINT.as_secs()

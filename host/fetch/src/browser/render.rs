@@ -71,6 +71,17 @@ pub struct RenderExtras {
     pub picture: PictureOptions,
 }
 
+impl RenderExtras {
+    /// The headers that a request to this URL receives.
+    pub(super) fn headers_of(&self, url: &str) -> &[(String, String)] {
+        let receives = self.receives.as_ref();
+        match receives.is_some_and(|receives| (receives.0)(url)) {
+            true => &self.headers,
+            false => &[],
+        }
+    }
+}
+
 impl fmt::Debug for RenderExtras {
     /// Omits headers and cookies, which may have secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

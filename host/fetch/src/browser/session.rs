@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use url::Url;
+
+use crate::cookies::CookieJar;
 
 /// Most cookies of a session, and their size together as JSON.
 const MAX_COOKIES: usize = 300;
@@ -75,6 +78,35 @@ fn settable(cookie: Map<String, Value>) -> Option<Value> {
     Some(Value::Object(set))
 }
 
+/// A browser's cookies as the jar of a fetch.
+pub(super) fn jar(found: &[Map<String, Value>]) -> CookieJar {
+    let jar = CookieJar::default();
+    for cookie in found {
+        let text = |name: &str| cookie.get(name).and_then(Value::as_str);
+        let is_secure = cookie.get("secure").and_then(Value::as_bool) == Some(true);
+        let (Some(name), Some(value), Some(domain)) = (text("name"), text("value"), text("domain"))
+        else {
+            continue;
+        };
+        let scheme = if is_secure { "https" } else { "http" };
+        let host = domain.trim_start_matches('.');
+        let Ok(url) = Url::parse(&format!("{scheme}://{host}/")) else {
+            continue;
+        };
+        let mut line = format!("{name}={value}; Path={}", text("path").unwrap_or("/"));
+        if is_secure {
+            line.push_str("; Secure");
+        }
+        // Without the attribute, the cookie is of this host alone.
+        if domain.starts_with('.') {
+            line.push_str("; Domain=");
+            line.push_str(host);
+        }
+        jar.store(&url, std::iter::once(line.as_str()));
+    }
+    jar
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -96,6 +128,24 @@ mod tests {
         let set = settable(cookie(".a.example", "1")).unwrap();
         assert_eq!(set["domain"], ".a.example");
         assert_eq!(set.get("url"), None);
+    }
+
+    #[test]
+    fn a_fetch_sends_a_browsers_cookies_where_the_browser_would() {
+        let mut wide = cookie(".b.example", "2");
+        wide.insert("secure".to_owned(), json!(false));
+        let jar = jar(&[cookie("a.example", "1"), wide]);
+        let header = |url: &str| jar.header(&Url::parse(url).unwrap());
+        for (url, sent) in [
+            ("https://a.example/x/y", Some("a=1")),
+            ("https://a.example/", None),
+            ("http://a.example/x", None),
+            ("https://sub.a.example/x", None),
+            ("http://b.example/x", Some("a=2")),
+            ("http://sub.b.example/x", Some("a=2")),
+        ] {
+            assert_eq!(header(url).as_deref(), sent, "{url}");
+        }
     }
 
     #[test]

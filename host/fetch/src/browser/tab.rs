@@ -11,6 +11,7 @@ use super::cdp::{CdpError, Connection};
 use super::events::{Answer, Watch};
 use super::filter::Filter;
 use super::render::RenderRequest;
+use crate::cookies::CookieJar;
 use crate::error::{Fault, Kind, SubKind};
 use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
@@ -34,8 +35,8 @@ pub(super) enum Trouble {
     Crashed(String),
     /// A failure like any fetch's.
     Fault(Fault),
-    /// The document is a download.
-    Download,
+    /// The document is a download; with the page's cookies, once they are taken out of it.
+    Download(CookieJar),
 }
 
 impl From<CdpError> for Trouble {
@@ -202,7 +203,7 @@ impl Tab {
         .await
         .map_err(|_| late())??;
         if navigation.is_download {
-            return Err(Trouble::Download);
+            return Err(Trouble::Download(CookieJar::default()));
         }
         if let Some(error) = navigation.error_text {
             let refused = self.watch.with(|state| state.refused.take());
@@ -269,7 +270,7 @@ impl Tab {
             return Trouble::Fault(fault);
         }
         if error == "net::ERR_ABORTED" {
-            return Trouble::Download;
+            return Trouble::Download(CookieJar::default());
         }
         let kind = if error.contains("CERT") || error.contains("SSL") {
             Kind::Tls
