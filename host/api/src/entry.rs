@@ -120,6 +120,7 @@ impl Connection {
     /// Answers a request.
     pub async fn answer(self, mut request: Request<Body>) -> Response {
         let started = Instant::now();
+        name_host(&mut request);
         let (client, client_text) = self.client(request.headers());
         let scope = Scope::new(client_text, self.trusted || self.peer.is_loopback());
         request.extensions_mut().insert(scope.clone());
@@ -287,6 +288,16 @@ fn forwarded_address(entry: &str) -> Option<IpAddr> {
     let ip = bare.unwrap_or(entry).parse().ok();
     let with_port = || Some(entry.parse::<SocketAddr>().ok()?.ip());
     ip.or_else(with_port).map(|ip: IpAddr| ip.to_canonical())
+}
+
+/// Puts the authority of the request's target into `Host`. HTTP/2 names the host only there
+/// (RFC 9113, section 8.3.1), and in HTTP/1.1 it takes precedence (RFC 9112, section 3.2.2).
+fn name_host(request: &mut Request<Body>) {
+    let authority = request.uri().authority();
+    let host = authority.and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    if let Some(host) = host {
+        request.headers_mut().insert(header::HOST, host);
+    }
 }
 
 fn is_trusted(proxies: &[IpNet], ip: IpAddr) -> bool {
