@@ -196,6 +196,58 @@ async fn blocked_pages_are_retried_through_pools_and_the_browser() {
 }
 
 #[tokio::test]
+async fn every_page_that_was_paid_for_is_in_the_cost() {
+    let http = ProxyServer::tinyproxy().expect("tinyproxy");
+    let pools = [
+        (ProxyPool::Datacenter, vec![http.url()]),
+        (ProxyPool::Isp, vec![http.url()]),
+    ];
+    let service = with_pools(&pools).await;
+    let (client, origin) = (service.client(), origin().await);
+    // Long enough for costs in millionths.
+    let text = "no robots ".repeat(20_000);
+    let refusal = Reply::html(format!("<p>{text}</p>")).with_status(403);
+    origin.set("/large", refusal);
+    let url = origin.url("/large");
+    let cost = |page: &Value| page["cost_usd"].as_f64().expect("a cost");
+    let mut single = 0.0;
+    for pool in ["datacenter", "isp"] {
+        let body = json!({"url": url, "pool": pool});
+        single += cost(&client.post("/v1/cloud/proxy-fetch", &body).await.ok());
+    }
+    assert!(single > 0.0);
+    let before = recorded(&service).await;
+    let page = client
+        .post("/v1/cloud/scrape", &json!({"url": url}))
+        .await
+        .ok();
+    assert_eq!(
+        (&page["status"], &page["backend"]),
+        (&json!(403), &json!("proxy"))
+    );
+    // Both pools, each with and without the browser.
+    assert!(cost(&page) > 1.9 * single, "{} {single}", cost(&page));
+    let spent = recorded(&service).await - before;
+    #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
+    let spent = spent as f64 / 1e6;
+    assert!((spent - cost(&page)).abs() < 1e-9, "{spent} {page}");
+    // Both pools with the browser.
+    let page = client
+        .post("/v1/cloud/unblock", &json!({"url": url}))
+        .await
+        .ok();
+    assert!(cost(&page) > 0.9 * single, "{} {single}", cost(&page));
+}
+
+/// What the project has spent today, in millionths of a dollar.
+async fn recorded(service: &Service) -> u64 {
+    let day = service.app.clock.now().date_naive();
+    let store = &service.app.store;
+    let project = store.project_named("default").await.unwrap().unwrap();
+    store.usage_days(project.id, day).await.unwrap()[0].cost_micros
+}
+
+#[tokio::test]
 async fn the_provider_serves_pages_and_its_costs_are_recorded() {
     let vendor = Vendor::start().await;
     let service = with_vendor(&vendor).await;
@@ -224,17 +276,7 @@ async fn the_provider_serves_pages_and_its_costs_are_recorded() {
     let balance = client.get("/v1/cloud/balance").await.ok();
     assert_eq!(balance, json!({"balance_usd": 2.5, "currency": "USD"}));
     assert_eq!(service.billed().await, (0, 2));
-    let day = service.app.clock.now().date_naive();
-    let project = service
-        .app
-        .store
-        .project_named("default")
-        .await
-        .unwrap()
-        .unwrap()
-        .id;
-    let usage = service.app.store.usage_days(project, day).await.unwrap();
-    assert_eq!(usage[0].cost_micros, 5_000);
+    assert_eq!(recorded(&service).await, 5_000);
 }
 
 #[tokio::test]

@@ -33,10 +33,11 @@ impl Step {
 
 impl Cloud {
     /// Tries one backend after the other until one returns a page that is neither a challenge
-    /// nor an empty shell. If none does, the last page is the answer.
+    /// nor an empty shell. If none does, the last page is the answer. Its cost is that of all
+    /// pages that were loaded for it.
     pub(super) async fn auto(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         let mut best: Option<Loaded> = None;
-        let mut first_error = None;
+        let (mut first_error, mut spent) = (None, 0_u64);
         let mut needs_browser = job.render.is_some();
         let mut tried: Vec<String> = Vec::new();
         for step in self.steps(job) {
@@ -49,6 +50,8 @@ impl Cloud {
             let step_name = step.name(backend);
             match self.load_from(project, step.choice, &step.job).await {
                 Ok(mut loaded) => {
+                    spent = spent.saturating_add(loaded.cost_micros);
+                    loaded.cost_micros = spent;
                     let verdict = loaded.verdict().await?;
                     tried.push(format!("{step_name}: {verdict}"));
                     loaded.reason = Some(tried.join("; "));
@@ -130,7 +133,7 @@ impl Cloud {
     }
 
     /// The provider if configured, else proxy pools with the browser, the hardest to detect
-    /// first.
+    /// first. The cost of a page is that of all that were loaded for it.
     pub(super) async fn unblock(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         if self.vendor().capabilities().unblock {
             return self.vendor().unblock(job).await;
@@ -139,7 +142,7 @@ impl Cloud {
             return Err(ScanError::NotConfigured(NO_UNBLOCKER.into()));
         }
         let pools = self.pools().stealthiest(job);
-        let (mut best, mut last) = (None, None);
+        let (mut best, mut last, mut spent) = (None, None, 0_u64);
         for pool in pools {
             let job = Job {
                 pool: Some(pool),
@@ -147,7 +150,9 @@ impl Cloud {
                 ..job.clone()
             };
             match self.load_from(project, Choice::Proxy, &job).await {
-                Ok(loaded) => {
+                Ok(mut loaded) => {
+                    spent = spent.saturating_add(loaded.cost_micros);
+                    loaded.cost_micros = spent;
                     let verdict = loaded.verdict().await?;
                     tracing::info!(
                         cloud.pool = pool.as_str(),

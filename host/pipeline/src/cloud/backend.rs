@@ -74,7 +74,7 @@ pub struct Loaded {
     pub rendered: bool,
     /// The proxy pool that was used.
     pub pool: Option<ProxyPool>,
-    /// Cost in millionths of a US dollar.
+    /// Cost in millionths of a US dollar, with that of pages that it replaced.
     pub cost_micros: u64,
     /// The screenshot, if requested, or why there is none.
     pub picture: Option<Result<Bytes, String>>,
