@@ -12,7 +12,7 @@ use crate::bounds::{self, DEFAULT_CHARS, MIN_CHARS};
 use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::inside::{Call, Failure, Inside, segment};
-use arguments::{argument, chars, invalid, request, wait, whole};
+use arguments::{argument, chars, invalid, offset, request, wait, whole};
 use orbweaver_engine::PluginInfo;
 use orbweaver_pipeline::blocking;
 
@@ -114,9 +114,11 @@ async fn run_endpoint(
         }
         Form::List | Form::Pages => {
             whole(&arguments, "limit", 1, MAX_ITEMS)?;
-            let offset = arguments.get("offset").and_then(Value::as_u64);
+            // The tool has no such argument: a table would be no result that can be cut.
+            arguments.remove("format");
+            let offset = offset(&arguments);
             let mut value = inside.json(ctx, request(endpoint, arguments)?).await?;
-            let kept = continued(&mut value, offset.unwrap_or(0), chars);
+            let kept = continued(&mut value, offset, chars);
             let mut output = Output::new(value, chars, endpoint.rest);
             if let Some(cut) = kept {
                 output.value["truncated"] = json!([cut]);

@@ -83,6 +83,16 @@ pub(super) fn wait(arguments: &mut JsonObject, default: u64) -> Result<u64, Fail
     Ok(seconds.unwrap_or(default))
 }
 
+/// Where a list begins. The endpoint reads it from a query, so a text is a number, too; it
+/// refuses what is none.
+pub(super) fn offset(arguments: &JsonObject) -> u64 {
+    let offset = arguments.get("offset").and_then(|value| match value {
+        Value::String(text) => text.parse().ok(),
+        value => value.as_u64(),
+    });
+    offset.unwrap_or(0)
+}
+
 pub(super) fn whole(
     arguments: &JsonObject,
     name: &str,
