@@ -13,6 +13,7 @@ mod registry_trust;
 mod remote;
 mod safety;
 mod shared_file;
+mod stopped;
 mod terminal;
 mod traces;
 

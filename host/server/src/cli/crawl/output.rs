@@ -11,7 +11,10 @@ use orbweaver_crawl::export::{
     Export, ExportFormat, ExportSpec, Include, Names, export_pages, markdown_file,
 };
 use orbweaver_store::crawl::{PageRange, Run};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
+use crate::serve::StopSignals;
 use crate::service::Service;
 
 /// Pages read per query.
@@ -24,6 +27,50 @@ pub(super) enum Target {
     File(PathBuf, ExportFormat),
     /// A Markdown file for each.
     Folder(PathBuf),
+}
+
+/// Whether this is neither a file nor a folder nor nothing: a pipe, a device.
+fn is_special(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|known| !known.is_file() && !known.is_dir())
+}
+
+/// Whether writing may wait for a reader: at a pipe, a device, and standard output.
+pub(super) fn may_block(target: Option<&Target>) -> bool {
+    match target {
+        Some(Target::File(path, _)) => is_special(path),
+        Some(Target::Folder(_)) => false,
+        None => true,
+    }
+}
+
+/// Writes, unless a signal comes: then `None`, and no part of a file is left.
+pub(super) async fn unless_stopped(
+    stop: &mut StopSignals,
+    may_block: bool,
+    writing: impl Future<Output = anyhow::Result<Written>> + Send + 'static,
+) -> anyhow::Result<Option<Written>> {
+    let (go_on, stopped) = oneshot::channel::<()>();
+    let runtime = Handle::current();
+    // On a thread of its own: a pipe that nobody reads blocks it for good.
+    let mut task = tokio::task::spawn_blocking(move || {
+        runtime.block_on(async move {
+            tokio::select! {
+                done = writing => done.map(Some),
+                _ = stopped => Ok(None),
+            }
+        })
+    });
+    tokio::select! {
+        done = &mut task => done.context("writing failed")?,
+        () = stop.next() => {
+            drop(go_on);
+            if may_block {
+                return Ok(None);
+            }
+            task.await.context("writing failed")?
+        }
+    }
 }
 
 /// Result of writing.
@@ -63,7 +110,10 @@ impl Target {
             if !force && path.metadata().is_ok_and(|known| known.is_file()) {
                 bail!("{} exists; --force replaces it", path.display());
             }
-            drop(Output::create(path)?);
+            // A pipe is opened once: that waits for its reader, who ends with its writer.
+            if !is_special(path) {
+                drop(Output::create(path)?);
+            }
             return Ok(file);
         }
         std::fs::create_dir_all(path)
@@ -218,8 +268,7 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
-        let special = path.metadata().is_ok_and(|known| !known.is_file());
-        let part = path.file_name().filter(|_| !special).map(|name| {
+        let part = path.file_name().filter(|_| !is_special(path)).map(|name| {
             let mut part = std::ffi::OsString::from(".");
             part.push(name);
             part.push(".part");

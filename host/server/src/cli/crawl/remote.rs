@@ -2,21 +2,23 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use chrono::{DateTime, Utc};
 use indicatif::ProgressBar;
 use orbweaver_crawl::export::{Names, with_front_matter};
+use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_fetch::Download;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::output::{Fields, Output, Target, Written};
-use super::{Crawl, RenderWord, expected, progress_bar};
+use super::output::{self, Fields, Output, Target, Written};
+use super::{Crawl, RenderWord, progress_bar};
 use crate::cli::out::out;
 use crate::cli::remote::{Failure, Service};
-use crate::serve;
+use crate::serve::StopSignals;
 
 /// First and longest wait between two looks at the run.
 const LOOK: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
@@ -52,7 +54,8 @@ struct RemotePage {
 }
 
 impl Crawl {
-    pub(super) async fn run_at(self, service: &Service) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run_at(self, service: Service) -> anyhow::Result<ExitCode> {
+        let service = Arc::new(service);
         if self.project.is_some() {
             bail!("--project has no effect at a service: the key says whose run it is");
         }
@@ -72,8 +75,15 @@ impl Crawl {
                 id.context("the answer is not a run")?
             }
         };
-        let most = self.max_pages.unwrap_or(u64::MAX);
-        let Some(run) = follow(service, id, most).await? else {
+        // What a run of another command asked for is not known here.
+        let default = || {
+            self.resume
+                .is_none()
+                .then(|| CrawlSpec::new("").max_pages.into())
+        };
+        let most = self.max_pages.or_else(default);
+        let mut stop = StopSignals::listen()?;
+        let Some(run) = follow(&service, id, most, &mut stop).await? else {
             eprintln!(
                 "run {id} goes on at {}; `orbweaver crawl --resume {id}`, with the same options, \
                  waits for it",
@@ -81,15 +91,20 @@ impl Crawl {
             );
             return Ok(ExitCode::FAILURE);
         };
-        let written = write(service, &run, target.as_ref(), fields).await;
-        let written = written.map_err(|error| {
-            error.context(format!(
-                "{}: {} pages are stored: `orbweaver crawl --resume {id} --out PATH` writes them \
-                 again",
-                run.status, run.page_count
-            ))
-        })?;
-        summary(service, &run, &written);
+        let run = Arc::new(run);
+        let may_block = output::may_block(target.as_ref());
+        let (of, pages) = (Arc::clone(&service), Arc::clone(&run));
+        let writing = async move { write(&of, &pages, target.as_ref(), fields).await };
+        let written = output::unless_stopped(&mut stop, may_block, writing).await;
+        let hint = format!(
+            "{}: {} pages are stored: `orbweaver crawl --resume {id} --out PATH` writes them again",
+            run.status, run.page_count
+        );
+        let Some(written) = written.map_err(|error| error.context(hint.clone()))? else {
+            eprintln!("{hint}");
+            return Ok(ExitCode::FAILURE);
+        };
+        summary(&service, &run, &written);
         Ok(match run.status.as_str() {
             "done" => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
@@ -140,10 +155,13 @@ impl Crawl {
 }
 
 /// Shows the progress until the run ends; `None` if the user interrupts.
-async fn follow(service: &Service, id: i64, most: u64) -> anyhow::Result<Option<RemoteRun>> {
+async fn follow(
+    service: &Service,
+    id: i64,
+    most: Option<u64>,
+    stop: &mut StopSignals,
+) -> anyhow::Result<Option<RemoteRun>> {
     let bar = progress_bar();
-    let interrupted = serve::stop_signal();
-    tokio::pin!(interrupted);
     let (mut wait, mut missed) = (LOOK.0, 0);
     loop {
         match service.get(&format!("/v1/crawls/{id}")).await {
@@ -172,9 +190,8 @@ async fn follow(service: &Service, id: i64, most: u64) -> anyhow::Result<Option<
             }
         }
         tokio::select! {
-            signal = &mut interrupted => {
+            () = stop.next() => {
                 bar.finish_and_clear();
-                signal?;
                 return Ok(None);
             }
             () = tokio::time::sleep(wait) => {}
@@ -183,14 +200,19 @@ async fn follow(service: &Service, id: i64, most: u64) -> anyhow::Result<Option<
     }
 }
 
-fn draw(bar: &ProgressBar, run: &RemoteRun, most: u64) {
-    bar.set_length(expected(run.page_count, most, most));
+fn draw(bar: &ProgressBar, run: &RemoteRun, most: Option<u64>) {
+    bar.set_length(length(run.page_count, most));
     bar.set_position(run.page_count);
     bar.set_message(format!(
         "{}, {} failed, {}",
         run.status, run.error_count, run.url
     ));
     bar.tick();
+}
+
+/// Where the bar ends: at the most pages, or at those so far if the most is not known.
+fn length(pages: u64, most: Option<u64>) -> u64 {
+    most.unwrap_or_default().max(pages)
 }
 
 /// Writes every page of the run.
@@ -267,7 +289,7 @@ async fn print_lines(download: Download) -> anyhow::Result<Written> {
 /// Calls back for each line of an export.
 async fn each_page(
     mut download: Download,
-    mut visit: impl FnMut(RemotePage) -> anyhow::Result<()>,
+    mut visit: impl FnMut(RemotePage) -> anyhow::Result<()> + Send,
 ) -> anyhow::Result<()> {
     let mut rest = Vec::new();
     while let Some(piece) = download.next().await? {
@@ -310,5 +332,17 @@ fn summary(service: &Service, run: &RemoteRun, written: &Written) {
     }
     if let Some(place) = &written.place {
         eprintln!("{} pages written to {}", written.pages, place.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_ends_at_a_number_that_is_known() {
+        assert_eq!(length(12, Some(1_000)), 1_000);
+        assert_eq!(length(12, Some(10)), 12);
+        assert_eq!(length(12, None), 12);
     }
 }
