@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
+use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -142,12 +143,22 @@ async fn a_login_lets_the_same_commands_run_at_a_service() {
     assert!(listed.contains(&format!("200\t{page}\n")), "{listed}");
     assert_eq!(listed.lines().count(), 3, "{listed}");
 
+    // The caps are of all pages, cloud pages among them.
+    let cloud = json!({"url": page, "force_backend": "local"});
+    client.post("/v1/cloud/scrape", &cloud).await.ok();
+    let told = client.get("/v1/usage").await.ok();
+    assert_eq!(told["today"]["cloud_pages"], 1);
     let (code, usage, said) = at.run(&["usage", "--days", "2"]);
     assert_eq!(code, 0, "{said}");
-    assert!(
-        usage.contains("pages today") && usage.contains("DAY"),
-        "{usage}"
-    );
+    for (name, used) in [
+        ("pages today", &told["daily_pages"]["used"]),
+        ("pages a month", &told["monthly_pages"]["used"]),
+    ] {
+        let line = usage.lines().find_map(|line| line.strip_prefix(name));
+        let shown = line.and_then(|line| line.split_whitespace().next());
+        assert_eq!(shown, Some(used.to_string().as_str()), "{usage}");
+    }
+    assert!(usage.contains("DAY"), "{usage}");
 
     at.served.signal("TERM");
     at.served.ended();
@@ -191,6 +202,69 @@ async fn what_fails_at_a_service_is_told_as_it_tells_it() {
     assert!(said.contains("Logged out"), "{said}");
     let (_, _, said) = at.run(&["logout"]);
     assert!(said.contains("no login"), "{said}");
+    at.served.signal("TERM");
+    at.served.ended();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_environment_is_for_the_service_that_is_named() {
+    let at = LoggedIn::start();
+    let address = format!("http://{}", at.served.address);
+    let nobody = tempfile::tempdir().unwrap();
+    let file = nobody.path().join("page.html");
+    std::fs::write(&file, "<title>A</title><h1>Alone</h1>").unwrap();
+    let file = file.to_str().unwrap();
+    let with_key = |user: &TempDir, key: &str, arguments: &[&str]| {
+        let mut command = command(user);
+        let done = command.env("ORBWEAVER_KEY", key).args(arguments).output();
+        told(&done.unwrap())
+    };
+    // Without a service it has no effect: these run here.
+    let (code, text, said) = with_key(&nobody, "orb_other", &["scan", file]);
+    assert_eq!((code, text.contains("# Alone")), (0, true), "{said}");
+    for arguments in [&["usage"][..], &["plugin", "list"]] {
+        let (code, _, said) = with_key(&nobody, "orb_other", arguments);
+        assert_eq!(code, 0, "{arguments:?}: {said}");
+    }
+    // The login's service gets the login's key, not that of another service.
+    let (code, usage, said) = with_key(&at.user, "orb_other", &["usage"]);
+    assert_eq!((code, usage.contains("pages today")), (0, true), "{said}");
+    // A service that is named gets it.
+    let named = ["usage", "--server", &address];
+    let (code, _, said) = with_key(&nobody, KEY, &named);
+    assert_eq!(code, 0, "{said}");
+    let (code, _, said) = with_key(&nobody, "orb_other", &named);
+    assert_eq!((code, said.contains("401")), (1, true), "{said}");
+    let (code, _, said) = told(&run(&nobody, &["usage", "--key", KEY]));
+    assert_eq!((code, said.contains("--server")), (2, true), "{said}");
+    at.served.signal("TERM");
+    at.served.ended();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_finds_no_fault_where_the_service_runs() {
+    let at = LoggedIn::start();
+    let address = at.served.address.to_string();
+    let doctor = |address: &str| {
+        let mut command = command(&at.service);
+        let done = command
+            .env("ORBWEAVER_LISTEN", address)
+            .arg("doctor")
+            .output();
+        told(&done.unwrap())
+    };
+    let (code, text, said) = doctor(&address);
+    assert_eq!(code, 0, "{text}{said}");
+    assert!(
+        text.contains(&format!("the service runs at {address}")),
+        "{text}"
+    );
+    // Another program's address is none.
+    let taken = Origin::start().await.unwrap();
+    taken.set("/v1/ready", Reply::text("ready"));
+    let (code, text, _) = doctor(&taken.address().to_string());
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("cannot listen on"), "{text}");
     at.served.signal("TERM");
     at.served.ended();
 }

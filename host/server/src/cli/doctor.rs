@@ -1,6 +1,7 @@
 //! `orbweaver doctor`.
 
-use std::net::{SocketAddr, TcpListener};
+use std::io::ErrorKind;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,8 +9,8 @@ use clap::Args;
 use orbweaver_engine::has_bundle;
 use orbweaver_store::Store;
 
-use super::Common;
 use super::out::out;
+use super::{Common, ready};
 use crate::blobs;
 use crate::config::{Config, PROGRAM};
 use crate::insecure_settings::insecure_settings;
@@ -17,8 +18,9 @@ use orbweaver_accounts::clock::Clock;
 use orbweaver_pipeline::Pipeline;
 
 /// Report what is missing on this machine and how to get it, and which settings are insecure.
-/// Changes nothing except that it creates the data folder. Exits with code 1 if something that
-/// `serve` needs is missing.
+/// Like `serve`, it creates the data folder, brings the database's tables up to date and keeps compiled
+/// plugins; it changes nothing else. Can be used while the service runs. Exits with code 1 if
+/// something that `serve` needs is missing.
 #[derive(Args)]
 pub(super) struct Doctor {}
 
@@ -48,7 +50,7 @@ impl Doctor {
             replicas(&config).await,
             bodies(&config).await,
             plugins(&config).await,
-            address("listen", config.listen),
+            address(&config).await,
             browser(&config),
             tls(&config),
         ];
@@ -198,10 +200,22 @@ pub(super) fn plugin_place(config: &Config) -> String {
     }
 }
 
-fn address(what: &'static str, address: SocketAddr) -> Finding {
-    match TcpListener::bind(address) {
-        Ok(_) => finding(what, State::Good, format!("{address} is free")),
-        Err(error) => finding(
+async fn address(config: &Config) -> Finding {
+    let (what, address) = ("listen", config.listen);
+    let error = match TcpListener::bind(address) {
+        Ok(_) => return finding(what, State::Good, format!("{address} is free")),
+        Err(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::AddrInUse if config.tls_cert.is_some() => finding(
+            what,
+            State::Less,
+            format!("{address} is in use, by the service or, behind TLS, by another program"),
+        ),
+        ErrorKind::AddrInUse if ready::is_served(config).await => {
+            finding(what, State::Good, format!("the service runs at {address}"))
+        }
+        _ => finding(
             what,
             State::Bad,
             format!("cannot listen on {address}: {error}; choose another with --listen"),

@@ -39,24 +39,52 @@ impl Ready {
 /// The service's answer; an error if it is not ready.
 async fn ask(config: &Config) -> anyhow::Result<String> {
     let (address, path) = question(config)?;
-    let mut stream = TcpStream::connect(address)
+    let stream = TcpStream::connect(address)
         .await
         .with_context(|| format!("cannot connect to {address}"))?;
     if config.tls_cert.is_some() {
         return Ok(format!("{address} takes connections"));
     }
-    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
     // Only the status line: /metrics may be long.
-    let mut answer = Vec::new();
-    stream.take(64).read_to_end(&mut answer).await?;
-    let answer = String::from_utf8_lossy(&answer);
+    let answer = answer(stream, address, path, 64).await?;
     let status = answer.lines().next().unwrap_or_default().trim().to_owned();
     let code = status.split_whitespace().nth(1);
     if code != Some("200") {
         bail!("{address}{path} answers {status}");
     }
     Ok(format!("{address}{path} answers {status}"))
+}
+
+/// Whether the service answers at the address that this configuration listens on, and not another
+/// program. Without TLS, with which it cannot be asked by its address.
+pub(super) async fn is_served(config: &Config) -> bool {
+    let address = reachable(config.listen);
+    let asked = tokio::time::timeout(Duration::from_secs(3), async {
+        let stream = TcpStream::connect(address).await?;
+        anyhow::Ok(answer(stream, address, "/v1/ready", 4 << 10).await?)
+    });
+    let Ok(Ok(answer)) = asked.await else {
+        return false;
+    };
+    let Some((head, body)) = answer.split_once("\r\n\r\n") else {
+        return false;
+    };
+    // Another program may answer 200 to every path.
+    head.to_lowercase().contains("\r\nx-request-id:") && body.starts_with("ready")
+}
+
+/// The first `most` bytes of the answer to a GET.
+async fn answer(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    path: &str,
+    most: u64,
+) -> std::io::Result<String> {
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(most).read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// Address and path to ask: the API's, or those of the metrics if this process has no API.

@@ -60,8 +60,13 @@ impl UsageCommand {
         out!("{} (tier {})", service.address(), text("/tier"))?;
         out!("{:<14} {:>12} {:>12}", "", "USED", "CAP")?;
         for (name, used, cap) in [
-            ("pages today", "/today/pages", "/caps/pages_per_day"),
-            ("pages a month", "/month/pages", "/caps/pages_per_month"),
+            // The caps are of all pages, cloud pages among them.
+            ("pages today", "/daily_pages/used", "/caps/pages_per_day"),
+            (
+                "pages a month",
+                "/monthly_pages/used",
+                "/caps/pages_per_month",
+            ),
             (
                 "cloud today",
                 "/today/cloud_pages",

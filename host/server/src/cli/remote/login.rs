@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
 
-use super::{Failure, Saved, Service};
+use super::{Failure, Saved, Service, key_of_environment};
 
 /// Let scan, crawl, usage, plugin and mcp run at a service from now on. Asks for a key, which is kept
 /// in ~/.config/orbweaver/login.toml, readable by you alone.
@@ -33,9 +33,9 @@ impl Login {
                 self.url
             );
         }
-        let key = match std::env::var("ORBWEAVER_KEY") {
-            Ok(key) if !key.is_empty() => key,
-            _ => ask(&self.url)?,
+        let key = match key_of_environment() {
+            Some(key) => key,
+            None => ask(&self.url)?,
         };
         let service = Service::new(&self.url, Some(key.clone()))?;
         let usage = match service.get("/v1/usage").await {

@@ -18,14 +18,8 @@ pub(super) struct Server {
     /// Address of a running service, if not that of `orbweaver login`.
     #[arg(long, value_name = "URL", env = "ORBWEAVER_SERVER")]
     server: Option<String>,
-    /// Key for it.
-    #[arg(
-        long,
-        value_name = "KEY",
-        env = "ORBWEAVER_KEY",
-        hide_env_values = true,
-        requires = "server"
-    )]
+    /// Key for the service of --server or ORBWEAVER_SERVER [env: ORBWEAVER_KEY]. A login has its own.
+    #[arg(long, value_name = "KEY", requires = "server")]
     key: Option<String>,
 }
 
@@ -51,12 +45,20 @@ impl Server {
 
     fn service_or_none(&self) -> anyhow::Result<Option<Service>> {
         if let Some(server) = &self.server {
-            return Service::new(server, self.key.clone()).map(Some);
+            return Service::new(server, self.key.clone().or_else(key_of_environment)).map(Some);
         }
+        // The environment's key may be another service's: the login's gets only its own.
         Saved::read()?
             .map(|saved| Service::new(&saved.server, Some(saved.key)))
             .transpose()
     }
+}
+
+/// ORBWEAVER_KEY, which clients in other languages read, too: without a service it is no mistake.
+fn key_of_environment() -> Option<String> {
+    std::env::var("ORBWEAVER_KEY")
+        .ok()
+        .filter(|key| !key.is_empty())
 }
 
 /// Where a command runs.
