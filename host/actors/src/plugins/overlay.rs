@@ -92,6 +92,10 @@ pub struct Upload {
     pub project: Option<ProjectId>,
     /// The component.
     pub component: bytes::Bytes,
+    /// Kind and name of its manifest.
+    pub kind: Kind,
+    /// See `kind`.
+    pub name: String,
     /// The grants named with it.
     pub granted: UploadGrants,
     /// Kept until the work has ended, also when the caller is gone: it bounds how many components are in
@@ -135,11 +139,10 @@ impl Overlay {
 /// Why it was not accepted.
 #[crate::boxed]
 pub async fn upload(actors: &Actors, upload: Upload) -> Result<Uploaded, UploadError> {
-    let found = actors.pipeline.engine.inspect(&upload.component)?;
     let key = PluginKey {
         project: upload.project,
-        kind: found.manifest.kind.as_str().to_owned(),
-        name: found.manifest.name,
+        kind: upload.kind.as_str().to_owned(),
+        name: upload.name.clone(),
     };
     let actors = actors.clone();
     let done = tokio::spawn(async move {
