@@ -20,6 +20,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use crate::bodies::rows::{BodyKey, NewBody};
 use crate::db::{Db, transact};
 use crate::error::StoreError;
 use crate::logs::recent::{LogEntry, RecentLogs};
@@ -286,7 +287,7 @@ struct Batch {
 }
 
 impl Batch {
-    async fn write(mut self, target: &Target) {
+    async fn write(self, target: &Target) {
         if self.logs.is_empty()
             && self.touched.is_empty()
             && self.released.is_empty()
@@ -294,9 +295,6 @@ impl Batch {
         {
             return;
         }
-        // Sorted in every transaction, so that two nodes never deadlock.
-        self.scans
-            .sort_by(|(a, _), (b, _)| a.order().cmp(&b.order()));
         let scans: Vec<&Scan> = self.scans.iter().map(|(scan, _)| &**scan).collect();
         let notes = Notes {
             logs: &self.logs,
@@ -355,16 +353,29 @@ struct Notes<'a> {
     released: &'a BTreeMap<ReservationId, Amount>,
 }
 
-impl Scan {
-    fn order(&self) -> (Option<&[u8; 32]>, Option<&str>) {
-        (
-            self.page
-                .as_ref()
-                .and_then(|page| page.body.as_ref())
-                .map(|body| &body.hash),
-            self.usage.as_ref().map(|usage| usage.token.as_str()),
-        )
+/// The bodies of scans, sorted so that two nodes never deadlock.
+fn bodies<'a>(scans: &[&'a Scan]) -> Vec<NewBody<'a>> {
+    let mut bodies: BTreeMap<BodyKey, NewBody<'_>> = BTreeMap::new();
+    for page in scans.iter().filter_map(|scan| scan.page.as_ref()) {
+        if let Some(body) = &page.body {
+            let new = NewBody {
+                project: page.project,
+                body,
+                refs: 0,
+                place: None,
+            };
+            bodies.entry(new.key()).or_insert(new).refs += 1;
+        }
     }
+    bodies.into_values().collect()
+}
+
+/// The usage of scans, sorted so that two nodes never deadlock.
+fn usage<'a>(scans: &[&'a Scan]) -> Vec<&'a NewUsage> {
+    let usage = scans.iter().filter_map(|scan| scan.usage.as_ref());
+    let mut usage: Vec<&NewUsage> = usage.collect();
+    usage.sort_by(|a, b| (a.project, &a.token).cmp(&(b.project, &b.token)));
+    usage
 }
 
 /// Writes everything in one transaction; returns the ids of the scans' pages in their order.
@@ -380,23 +391,22 @@ async fn write(
     } = *notes;
     // Log entries and last uses of keys do not change usage.
     let quiet = scans.is_empty();
+    let (bodies, usage) = (bodies(scans), usage(scans));
+    let pages = scans.iter().filter_map(|scan| scan.page.as_ref());
+    let first = pages.map(|page| to_ms(page.fetched_at)).min();
+    let staged_at = first.filter(|_| target.stages);
     let written: Result<_, StoreError> = transact!(quiet quiet, target.db, tx => {
+        let blobs = sql::bodies::keep(tx, &bodies, staged_at).await?;
         let mut ids = Vec::with_capacity(scans.len());
         for scan in scans {
             let Some(page) = &scan.page else {
                 ids.push(None);
                 continue;
             };
-            let blob = match &page.body {
-                None => None,
-                Some(body) => {
-                    let staged_at = target.stages.then(|| to_ms(page.fetched_at));
-                    sql::bodies::keep(tx, page.project, body, staged_at).await?
-                }
-            };
+            let body = page.body.as_ref();
+            let blob = body.and_then(|body| blobs.get(&(page.project, body.hash)).copied());
             ids.push(Some(sql::pages::insert_scan(tx, page, blob).await?));
         }
-        let usage: Vec<&NewUsage> = scans.iter().filter_map(|scan| scan.usage.as_ref()).collect();
         sql::usage::bill(tx, &usage).await?;
         sql::reservations::shrink(tx, released).await?;
         let last = sql::logs::insert(tx, logs).await?;

@@ -193,8 +193,8 @@ impl Worker {
                 .take_deliveries(&chosen, &self.node, now, until)
                 .await?;
             // Another node may have taken all of them.
-            let none = taken.is_empty();
-            for delivery in taken {
+            let none = taken.deliveries.is_empty();
+            for delivery in taken.deliveries {
                 *self.busy.entry(delivery.target.clone()).or_default() += 1;
                 *self.held.entry(delivery.project).or_default() += 1;
                 let (crawls, policy) = (self.crawls.clone(), self.policy.clone());
@@ -203,7 +203,8 @@ impl Worker {
                     (delivery.target, delivery.project)
                 });
             }
-            if none || seen < PAGE {
+            // What cannot be read has left its room to those behind it.
+            if taken.unreadable == 0 && (none || seen < PAGE) {
                 return Ok(());
             }
         }

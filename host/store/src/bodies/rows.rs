@@ -1,7 +1,7 @@
 //! The table `blobs`: stored bodies, each once per project, with a count of the pages using it. A
 //! body's bytes are in its row or in a segment of the blob store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use orbweaver_blobs::Place;
 use orbweaver_core::ids::{BlobId, ProjectId};
@@ -23,6 +23,13 @@ pub(crate) struct NewBody<'a> {
     pub(crate) place: Option<Place>,
 }
 
+impl NewBody<'_> {
+    /// Its key.
+    pub(crate) fn key(&self) -> BodyKey {
+        (self.project, self.body.hash)
+    }
+}
+
 /// A stored body: its project and the SHA-256 of the decoded body.
 pub(crate) type BodyKey = (ProjectId, [u8; 32]);
 
@@ -40,6 +47,23 @@ pub(crate) struct BodyRows {
     pub(crate) inline: Vec<BlobRow>,
 }
 
+impl BodyRows {
+    /// Those of the bodies whose rows are not known.
+    fn missing<'a>(&self, bodies: &[NewBody<'a>]) -> Vec<NewBody<'a>> {
+        let missing = bodies
+            .iter()
+            .filter(|new| !self.ids.contains_key(&new.key()));
+        missing.copied().collect()
+    }
+}
+
+/// A body that was stored before.
+#[derive(Clone, Copy)]
+struct KnownRow {
+    blob: BlobRow,
+    is_inline: bool,
+}
+
 #[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
@@ -49,18 +73,64 @@ struct KeyRow {
 }
 
 per_database! {
-    /// Stores bodies, or adds references to those already stored. The caller sorts them by project
-    /// and hash, so that two nodes never deadlock. `segment` is the row of the segment that has
-    /// those with a place.
+    /// Stores bodies, or adds references to those already stored, and to the bodies of `shared`;
+    /// returns those of `shared` that still exist, sorted. The caller sorts the bodies by project
+    /// and hash. `segment` is the row of the segment that has those with a place.
+    ///
+    /// Two nodes never deadlock: new rows come first, in the order of their keys, and change none
+    /// that is there; these are locked then, in the order of their ids, as by everyone else. Whoever
+    /// waits for a new row holds no old one that others wait for.
     pub(crate) async fn upsert(
         conn: &mut Conn,
         bodies: &[NewBody<'_>],
+        shared: &BTreeMap<BlobRow, i64>,
         segment: Option<i64>,
-    ) -> Result<BodyRows, StoreError> {
+    ) -> Result<(BodyRows, Vec<BlobId>), StoreError> {
         let mut rows = BodyRows::default();
+        insert(conn, bodies, segment, &mut rows).await?;
+        let left = rows.missing(bodies);
+        let known = known(conn, &left).await?;
+        let there = refer(conn, &left, &known, shared, &mut rows).await?;
+        insert_gone(conn, &left, segment, &mut rows).await?;
+        Ok((rows, there))
+    }
+
+    /// Stores bodies of pages, sorted by project and hash; returns their rows. A body already stored
+    /// is not sent again. With `staged_at`, new bodies go on to the blob store later.
+    pub(crate) async fn keep(
+        conn: &mut Conn,
+        bodies: &[NewBody<'_>],
+        staged_at: Option<i64>,
+    ) -> Result<HashMap<BodyKey, i64>, StoreError> {
+        let mut rows = BodyRows::default();
+        let mut found = known(conn, bodies).await?;
+        let mut new = bodies.to_vec();
+        new.retain(|new| !found.contains_key(&new.key()));
+        insert(conn, &new, None, &mut rows).await?;
+        // Another node may have inserted the same bodies in between.
+        found.extend(known(conn, &rows.missing(&new)).await?);
+        let left = rows.missing(bodies);
+        let fresh = rows.inline.len();
+        refer(conn, &left, &found, &BTreeMap::new(), &mut rows).await?;
+        // Those that were there are where they are to be.
+        rows.inline.truncate(fresh);
+        insert_gone(conn, &left, None, &mut rows).await?;
+        if let Some(at) = staged_at {
+            sql::segments::stage(conn, &rows.inline, at).await?;
+        }
+        Ok(rows.ids)
+    }
+
+    /// Stores those of the bodies that no row has.
+    async fn insert(
+        conn: &mut Conn,
+        bodies: &[NewBody<'_>],
+        segment: Option<i64>,
+        rows: &mut BodyRows,
+    ) -> Result<(), StoreError> {
         let places: HashMap<BodyKey, Place> = bodies
             .iter()
-            .filter_map(|new| Some(((new.project, new.body.hash), new.place?)))
+            .filter_map(|new| Some((new.key(), new.place?)))
             .collect();
         for piece in pieces(bodies) {
             let mut insert = sqlx::QueryBuilder::new(
@@ -87,64 +157,102 @@ per_database! {
                 }
             });
             insert.push(
-                " ON CONFLICT (project_id, hash) DO UPDATE SET refs = blobs.refs + excluded.refs
+                " ON CONFLICT (project_id, hash) DO NOTHING
                   RETURNING id, project_id, hash, segment_id",
             );
-            let found: Vec<KeyRow> = insert.build_query_as().fetch_all(&mut *conn).await?;
-            for row in found {
+            let inserted: Vec<KeyRow> = insert.build_query_as().fetch_all(&mut *conn).await?;
+            for row in inserted {
                 let key = (ProjectId(row.project_id), digest(row.hash)?);
-                match row.segment_id {
-                    None => rows.inline.push((BlobId(row.id), key.0)),
-                    // Another one had the body before.
-                    other if other != segment => {}
-                    Some(_) => {
-                        if let Some(place) = places.get(&key) {
-                            rows.in_segment.add(place.length);
-                        }
-                    }
+                match (row.segment_id, places.get(&key)) {
+                    (Some(_), Some(place)) => rows.in_segment.add(place.length),
+                    _ => rows.inline.push((BlobId(row.id), key.0)),
                 }
                 rows.ids.insert(key, row.id);
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
-    /// Stores one body for one page; returns its row. A body already stored is not sent again.
-    /// With `staged_at`, a new body goes on to the blob store later.
-    pub(crate) async fn keep(
+    /// Stores bodies whose rows were there, and were deleted before they were locked. There are
+    /// hardly ever any.
+    async fn insert_gone(
         conn: &mut Conn,
-        project: ProjectId,
-        body: &StoredBody,
-        staged_at: Option<i64>,
-    ) -> Result<Option<i64>, StoreError> {
-        let known: Option<i64> = sqlx::query_scalar(
-            "UPDATE blobs SET refs = refs + 1 WHERE project_id = $1 AND hash = $2 RETURNING id",
-        )
-        .bind(project.get())
-        .bind(body.hash.as_slice())
-        .fetch_optional(&mut *conn)
-        .await?;
-        if known.is_some() {
-            return Ok(known);
+        bodies: &[NewBody<'_>],
+        segment: Option<i64>,
+        rows: &mut BodyRows,
+    ) -> Result<(), StoreError> {
+        loop {
+            let left = rows.missing(bodies);
+            if left.is_empty() {
+                return Ok(());
+            }
+            insert(conn, &left, segment, rows).await?;
+            let left = rows.missing(&left);
+            let known = known(conn, &left).await?;
+            refer(conn, &left, &known, &BTreeMap::new(), rows).await?;
         }
-        // Another node may insert the same body in between.
-        let new = NewBody { project, body, refs: 1, place: None };
-        let rows = upsert(conn, &[new], None).await?;
-        if let Some(at) = staged_at {
-            sql::segments::stage(conn, &rows.inline, at).await?;
-        }
-        Ok(rows.ids.into_values().next())
     }
 
-    /// Adds references to stored bodies; returns those that still exist, in the map's order.
-    pub(crate) async fn share(
+    /// The rows of bodies that are stored.
+    async fn known(
         conn: &mut Conn,
-        refs: &BTreeMap<BlobRow, i64>,
+        bodies: &[NewBody<'_>],
+    ) -> Result<HashMap<BodyKey, KnownRow>, StoreError> {
+        let mut known = HashMap::new();
+        for bodies in bodies.chunk_by(|a, b| a.project == b.project) {
+            for piece in pieces(bodies) {
+                let Some(NewBody { project, .. }) = piece.first() else { continue };
+                let mut select = sqlx::QueryBuilder::new(
+                    "SELECT id, project_id, hash, segment_id FROM blobs WHERE project_id = ",
+                );
+                select.push_bind(project.get()).push(" AND hash IN (");
+                let mut list = select.separated(", ");
+                for new in piece {
+                    list.push_bind(new.body.hash.as_slice());
+                }
+                select.push(")");
+                let found: Vec<KeyRow> = select.build_query_as().fetch_all(&mut *conn).await?;
+                for row in found {
+                    let known_row = KnownRow {
+                        blob: (BlobId(row.id), *project),
+                        is_inline: row.segment_id.is_none(),
+                    };
+                    known.insert((*project, digest(row.hash)?), known_row);
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// Adds references to rows that are there, all in one order; returns those of `shared` that
+    /// still exist, sorted.
+    async fn refer(
+        conn: &mut Conn,
+        bodies: &[NewBody<'_>],
+        known: &HashMap<BodyKey, KnownRow>,
+        shared: &BTreeMap<BlobRow, i64>,
+        rows: &mut BodyRows,
     ) -> Result<Vec<BlobId>, StoreError> {
-        let counted = add_refs(conn, refs).await?;
-        let mut there: Vec<BlobId> = counted.into_iter().map(|(row, _)| row.0).collect();
-        there.sort_unstable();
-        Ok(there)
+        let mut refs = shared.clone();
+        for new in bodies {
+            if let Some(row) = known.get(&new.key()) {
+                *refs.entry(row.blob).or_default() += new.refs;
+            }
+        }
+        let counted = add_refs(conn, &refs).await?;
+        let there: BTreeSet<BlobRow> = counted.into_iter().map(|(row, _)| row).collect();
+        for new in bodies {
+            if let Some(row) = known.get(&new.key())
+                && there.contains(&row.blob)
+            {
+                rows.ids.insert(new.key(), row.blob.0.get());
+                if row.is_inline {
+                    rows.inline.push(row.blob);
+                }
+            }
+        }
+        let there = there.into_iter().filter(|row| shared.contains_key(row));
+        Ok(there.map(|(blob, _)| blob).collect())
     }
 
     /// Adds to the numbers of references of bodies; returns the new numbers of those that exist. Bodies are

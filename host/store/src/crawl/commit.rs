@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
 use super::errors::FailedUrl;
@@ -99,14 +100,14 @@ impl Store {
                 Some(uploaded) => Some(sql::segments::insert(tx, &uploaded.row).await?),
                 None => None,
             };
-            let stored = sql::bodies::upsert(tx, &wanted.new, segment).await?;
+            let (stored, shared) =
+                sql::bodies::upsert(tx, &wanted.new, &wanted.shared, segment).await?;
             if let Some(segment) = segment {
                 sql::segments::set_live(tx, segment, stored.in_segment).await?;
             }
             if let Some(blobs) = self.blobs_for_new() {
                 sql::segments::stage(tx, &stored.inline, to_ms(blobs.now())).await?;
             }
-            let shared = sql::bodies::share(tx, &wanted.shared).await?;
             let pages = with_bodies(&live, &stored, &shared);
             sql::run_parts::in_order(tx, &in_parts).await?;
             let ids = sql::pages::insert_crawled(tx, &pages).await?;
@@ -132,9 +133,9 @@ impl Store {
                         sql::runs::count_stored(tx, run, pages, errors).await?;
                     }
                 }
-                if let Some(first) = batch.pages.iter().map(|page| page.page.fetched_at).min() {
-                    sql::page_feeds::pages_stored(tx, run, first).await?;
-                }
+            }
+            for (run, first) in first_pages(&live) {
+                sql::page_feeds::pages_stored(tx, run, first).await?;
             }
             let billed: Vec<_> = live.iter().map(|batch| billed(batch, &ids)).collect();
             sql::usage::bill(tx, &in_order(&billed)).await?;
@@ -165,6 +166,19 @@ fn in_parts(batches: &[&RunBatch]) -> Vec<RunId> {
     let mut runs: Vec<RunId> = shared.map(|batch| batch.lease.run).collect();
     runs.sort_unstable();
     runs.dedup();
+    runs
+}
+
+/// The time of the first page of each run, sorted so that two nodes never deadlock.
+fn first_pages(batches: &[&RunBatch]) -> BTreeMap<RunId, DateTime<Utc>> {
+    let mut runs = BTreeMap::new();
+    for batch in batches {
+        for page in &batch.pages {
+            let at = page.page.fetched_at;
+            let first = runs.entry(batch.lease.run).or_insert(at);
+            *first = at.min(*first);
+        }
+    }
     runs
 }
 

@@ -96,15 +96,19 @@ fn step(pages: &[PageSize], is_over: bool, now: i64) -> Step {
 }
 
 per_database! {
-    /// Tells the run's feed of pages that are stored; `first` is the first of them's time.
+    /// Tells the run's feed of pages that are stored; `first` is the first of them's time. It
+    /// changes the feed's row in any case: whoever looks for pages or settles their delivery waits
+    /// for this transaction then, and sees its pages. Otherwise, pages of a transaction that ends
+    /// after the look would be told only with the next ones.
     pub(crate) async fn pages_stored(
         conn: &mut Conn,
         run: RunId,
         first: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         sqlx::query(
-            "UPDATE page_feeds SET due_at = $2
-             WHERE run_id = $1 AND due_at IS NULL AND delivery_id IS NULL",
+            "UPDATE page_feeds SET due_at =
+                 CASE WHEN delivery_id IS NULL THEN COALESCE(due_at, $2) ELSE due_at END
+             WHERE run_id = $1",
         )
         .bind(run.get())
         .bind(to_ms(first + WAIT))
@@ -144,6 +148,28 @@ per_database! {
         .execute(&mut *conn)
         .await?;
         Ok(())
+    }
+
+    /// The feed of a run, if it is due. Nobody tells it of pages until the transaction ends, and
+    /// later statements see those that it was told of.
+    pub(crate) async fn lock_due(
+        conn: &mut Conn,
+        run: RunId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<FeedRow>, StoreError> {
+        // A run's worker commits under its lock of the run's row; the workers of parts do not.
+        let lock = if IS_SHARED { "FOR NO KEY UPDATE OF f" } else { "" };
+        let sql = format!(
+            "SELECT f.project_id, f.url, f.target, f.told_to, r.status
+             FROM page_feeds f JOIN runs r ON r.id = f.run_id
+             WHERE f.run_id = $1 AND f.due_at <= $2 {lock}"
+        );
+        let feed = sqlx::query_as(sqlx::AssertSqlSafe(sql.as_str()))
+            .bind(run.get())
+            .bind(to_ms(now))
+            .fetch_optional(&mut *conn)
+            .await?;
+        Ok(feed)
     }
 
     /// Writes the delivery of the pages up to `through`.
@@ -278,19 +304,12 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         transact!(self.db, tx => {
-            // Locks the run's row, as commits, ends and deletion do: no page is stored meanwhile.
+            // Locks the run's row first, as ends and deletion do.
             sql::runs::count_webhook_attempts(tx, run, 0).await?;
-            let feed: Option<FeedRow> = sqlx::query_as(
-                "SELECT f.project_id, f.url, f.target, f.told_to, r.status
-                 FROM page_feeds f JOIN runs r ON r.id = f.run_id
-                 WHERE f.run_id = $1 AND f.due_at <= $2",
-            )
-            .bind(run.get())
-            .bind(to_ms(now))
-            .fetch_optional(&mut *tx)
-            .await?;
             // Another node may have been first.
-            let Some(feed) = feed else { return Ok(()) };
+            let Some(feed) = sql::page_feeds::lock_due(tx, run, now).await? else {
+                return Ok(());
+            };
             let pages: Vec<PageSize> = sqlx::query_as(
                 "SELECT id, fetched_at, CAST(octet_length(url) + octet_length(final_url)
                      + COALESCE(octet_length(title), 0)

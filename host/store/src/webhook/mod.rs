@@ -10,7 +10,7 @@ mod taken;
 
 pub use feed::{MAX_PAGES, TakenPages};
 pub use list::{Delivery, DeliveryAttempt, DeliveryState};
-pub use outbox::{AttemptResult, DueDelivery, NewAttempt};
+pub use outbox::{AttemptResult, DueDelivery, NewAttempt, TakenDeliveries};
 pub use receiver::{ProjectReceiver, QuarantineNotice, ReceiverDelivery};
 pub use taken::{DeliverySubject, EndedRun, TakenDelivery};
 

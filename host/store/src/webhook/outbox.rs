@@ -23,6 +23,15 @@ pub struct DueDelivery {
     pub target: String,
 }
 
+/// Deliveries that this node has taken.
+#[derive(Debug, Default)]
+pub struct TakenDeliveries {
+    /// Those that it is to attempt.
+    pub deliveries: Vec<TakenDelivery>,
+    /// Number of those that this program cannot read. Others, which may be newer, take them later.
+    pub unreadable: usize,
+}
+
 /// A finished attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAttempt {
@@ -202,7 +211,7 @@ impl Store {
     }
 
     /// Takes those of these deliveries that are still due, until `until`: then any node may take
-    /// them again, unless they are settled.
+    /// them again, unless they are settled. One that cannot be read keeps back no other.
     #[crate::boxed]
     pub async fn take_deliveries(
         &self,
@@ -210,7 +219,7 @@ impl Store {
         node: &str,
         now: DateTime<Utc>,
         until: DateTime<Utc>,
-    ) -> Result<Vec<TakenDelivery>, StoreError> {
+    ) -> Result<TakenDeliveries, StoreError> {
         let skip = self.skip_locked();
         let rows: Vec<TakenRow> = transact!(self.db, tx => {
             let mut rows = Vec::with_capacity(ids.len());
@@ -248,7 +257,17 @@ impl Store {
             }
             Ok(rows)
         })?;
-        rows.into_iter().map(TakenDelivery::try_from).collect()
+        let mut taken = TakenDeliveries::default();
+        for row in rows {
+            match TakenDelivery::try_from(row) {
+                Ok(delivery) => taken.deliveries.push(delivery),
+                Err(error) => {
+                    tracing::error!(%error, "cannot read a webhook's delivery");
+                    taken.unreadable += 1;
+                }
+            }
+        }
+        Ok(taken)
     }
 
     /// Stores an attempt, settles the delivery accordingly and updates the run's webhook status;

@@ -201,7 +201,7 @@ async fn the_end_its_bill_and_its_webhook_are_written_together(options: Options)
     let taken = store
         .take_deliveries(&ids, "node", later(6), later(60))
         .await;
-    let taken = taken.unwrap();
+    let taken = taken.unwrap().deliveries;
     assert_eq!(taken.len(), 1);
     let payload = "{\"c\":3}".to_owned();
     assert_eq!(taken[0].subject, DeliverySubject::Job { job: id, payload });

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use orbweaver_postgres::Postgres;
 use orbweaver_store::{Options, Store};
+use sqlx::PgConnection;
 use tempfile::TempDir;
 
 /// Options of a new, empty SQLite file, which is deleted with the folder.
@@ -57,3 +58,22 @@ macro_rules! on_both_databases {
 }
 
 pub(crate) use on_both_databases;
+
+/// Sessions that wait for a lock of this one.
+pub async fn waiting_for(watch: &mut PgConnection, held: &mut PgConnection) -> Vec<i32> {
+    let holder: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+        .fetch_one(held)
+        .await
+        .unwrap();
+    let waiting = "SELECT pid FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))";
+    sqlx::query_scalar(waiting)
+        .bind(holder)
+        .fetch_all(watch)
+        .await
+        .unwrap()
+}
+
+/// Returns once a session waits for a lock of this one.
+pub async fn until_waiting_for(watch: &mut PgConnection, held: &mut PgConnection) {
+    while waiting_for(watch, held).await.is_empty() {}
+}

@@ -9,6 +9,7 @@ use orbweaver_store::webhook::{
     TakenDelivery,
 };
 use orbweaver_store::{Options, Store};
+use sqlx::Connection as _;
 
 use super::{create, fire, new_monitor, now, open, project, seconds, work};
 
@@ -81,6 +82,7 @@ async fn take(store: &Store, at: DateTime<Utc>) -> Vec<TakenDelivery> {
         .take_deliveries(&ids, "node", at, at + seconds(20))
         .await
         .unwrap()
+        .deliveries
 }
 
 fn attempt(status: Option<u16>, error: Option<&str>) -> NewAttempt {
@@ -149,6 +151,31 @@ async fn deliveries_are_written_with_the_end_of_their_run(options: Options) {
         )
         .await;
     assert!(!kept.unwrap());
+}
+
+/// While nodes are upgraded one by one.
+#[tokio::test]
+async fn a_newer_nodes_delivery_keeps_back_no_other() {
+    let options = crate::support::postgres();
+    let (store, project) = open(&options).await;
+    let events = [Event::Done, Event::DiffDetected];
+    ended(&store, project, &told(&events, "a.example")).await;
+    let mut other = sqlx::PgConnection::connect(&options.url).await.unwrap();
+    let renamed = sqlx::query("UPDATE deliveries SET event = 'crawl.newer' WHERE event = $1")
+        .bind(Event::Done.as_str())
+        .execute(&mut other)
+        .await;
+    assert_eq!(renamed.unwrap().rows_affected(), 1);
+    let due = store.due_deliveries(now(), &[], &[], 10).await.unwrap();
+    let ids: Vec<_> = due.into_iter().map(|due| due.id).collect();
+    let until = now() + seconds(20);
+    let taken = store.take_deliveries(&ids, "node", now(), until).await;
+    let taken = taken.unwrap();
+    assert_eq!((taken.deliveries.len(), taken.unreadable), (1, 1));
+    assert_eq!(taken.deliveries[0].id, ids[1]);
+    // It is left to a node that knows it.
+    let due = store.due_deliveries(until, &[], &[], 10).await.unwrap();
+    assert_eq!(due.len(), 2);
 }
 
 async fn a_delivery_is_taken_by_one_node_at_a_time(options: Options) {
