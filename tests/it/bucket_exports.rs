@@ -185,6 +185,27 @@ async fn a_large_export_is_uploaded_in_parts_through_faults() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_whose_last_answer_is_lost_is_there() {
+    let s3 = S3::start().await.expect("a server");
+    let service = without_workers(false, |_| {}).await;
+    let client = service.client();
+    secrets(&client, &s3).await;
+    let run = done(&service, &pages(0..300, 64)).await;
+    // The file is made, and the request sent again.
+    s3.fail_complete(Fault::Unanswered);
+    s3.fail_complete(Fault::NoUpload);
+    let worker = work(&service);
+    let place = queue(&client, run, &request(&s3, "ndjson", "html")).await;
+    let export = reaches(&client, &place, &["done", "failed"]).await;
+    assert_eq!(export["status"], "done", "{export}");
+    assert_eq!(s3.pending_faults(), 0);
+    assert_eq!(export["attempts"], 1);
+    let file = std::fs::read(s3.bucket().join(format!("out/a/crawl-{run}.ndjson")));
+    assert!(file.expect("the object") == direct(&client, run, "format=ndjson&include=html").await);
+    worker.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_may_take_longer_than_a_page_to_answer() {
     let s3 = S3::start().await.expect("a server");
     let service = without_workers(false, |config| {

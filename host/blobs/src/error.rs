@@ -79,20 +79,20 @@ impl BlobError {
             },
             other => {
                 let whole = other.to_string();
+                let said = behind_url(&whole);
                 // A list of a missing bucket is no error of its own in `object_store`.
-                if whole.contains("NoSuchBucket") {
+                if said.contains("NoSuchBucket") {
                     return Self::no_bucket(operation);
                 }
                 let message = brief(&whole);
                 // Of a list, `object_store` does not tell a refusal apart either.
                 if ["401 Unauthorized", "403 Forbidden"]
                     .iter()
-                    .any(|status| whole.contains(status))
+                    .any(|status| said.contains(status))
                 {
                     return Self::Denied { operation, message };
                 }
-                // 416, or a range other than the wanted one: the object is shorter than it was.
-                if operation == "get" && message.to_ascii_lowercase().contains("range") {
+                if operation == "get" && lacks_range(&other) {
                     return Self::Damaged {
                         segment: name.to_owned(),
                         problem: message,
@@ -101,6 +101,42 @@ impl BlobError {
                 Self::Unavailable { operation, message }
             }
         }
+    }
+}
+
+/// What happened to a request, without its URL, in which any word may occur.
+pub(crate) fn behind_url(message: &str) -> &str {
+    // `object_store` writes: Error performing GET URL in TIME - WHAT.
+    let request = message.split_once(PERFORMING);
+    let behind = request.and_then(|(_, request)| request.split_once(" - "));
+    behind.map_or(message, |(_, what)| what)
+}
+
+/// How `object_store` begins to tell of a request that failed.
+const PERFORMING: &str = "Error performing ";
+
+/// Whether the object is shorter than it was: the store says so, or answers with another range
+/// than the wanted one.
+fn lacks_range(error: &StoreFailure) -> bool {
+    /// The errors of `object_store` about a range. Those of other kinds may have paths in them.
+    const BEGINNINGS: [&str; 7] = [
+        "Content-Range ",
+        "Failed to parse value for CONTENT_RANGE ",
+        "Out of range ",
+        "Range ",
+        "Received non-partial response ",
+        "Requested ",
+        "Wanted range ",
+    ];
+    let StoreFailure::Generic { source, .. } = error else {
+        return false;
+    };
+    let what = source.to_string();
+    match what.contains(PERFORMING) {
+        true => behind_url(&what).starts_with("Server returned non-2xx status code: 416"),
+        false => BEGINNINGS
+            .iter()
+            .any(|beginning| what.starts_with(beginning)),
     }
 }
 
@@ -140,6 +176,54 @@ mod tests {
         };
         let error = BlobError::of("list", "segments", answer).to_string();
         assert!(error.contains("ORBWEAVER_BLOBS"), "{error}");
+    }
+
+    #[test]
+    fn only_an_answer_about_the_range_means_damage() {
+        let read = |source: &str| {
+            let failed = StoreFailure::Generic {
+                store: "S3",
+                source: source.into(),
+            };
+            BlobError::of("get", "a", failed)
+        };
+        let status = |status: &str| {
+            read(&format!(
+                "Error performing GET http://h/orange/segments/x in 1s, after 2 retries, \
+                 max_retries: 2, retry_timeout: 5s  - Server returned non-2xx status code: {status}"
+            ))
+        };
+        let down = [
+            status("503 Service Unavailable: the range of servers is down"),
+            status("500 Internal Server Error: "),
+            read("Error performing GET http://range/x in 1s - HTTP error: error sending request"),
+            read("Unable to read data from file /var/orange/x: Input/output error (os error 5)"),
+        ];
+        for error in down {
+            assert!(error.is_transient(), "{error:?}");
+        }
+        let short = [
+            status("416 Range Not Satisfiable: <Code>InvalidRange</Code>"),
+            read("Requested 5..10, got 5..7"),
+            read("Received non-partial response when range requested"),
+            read("Wanted range starting at 5, but object was only 3 bytes long"),
+            read("Out of range of file /var/x, expected: 3, actual: 1"),
+        ];
+        for error in short {
+            assert!(matches!(error, BlobError::Damaged { .. }), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn words_of_the_url_are_not_the_answer() {
+        let failed = StoreFailure::Generic {
+            store: "S3",
+            source: "Error performing GET http://h/NoSuchBucket/x in 1s - Server returned non-2xx \
+                     status code: 503 Service Unavailable: "
+                .into(),
+        };
+        let error = BlobError::of("list", "segments", failed).to_string();
+        assert!(!error.contains("ORBWEAVER_BLOBS"), "{error}");
     }
 
     #[test]

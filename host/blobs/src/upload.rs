@@ -14,7 +14,7 @@ use object_store::{
 };
 
 use crate::config::Credentials;
-use crate::error::brief;
+use crate::error::{behind_url, brief};
 use crate::location::{BlobUrl, PlaceUrl};
 use crate::transport::{Connector, Transport};
 
@@ -157,7 +157,7 @@ impl BucketFile {
             .map_err(|error| self.error(error))
     }
 
-    /// Makes the file of its parts, in their order.
+    /// Makes the file of its parts, in their order; all of them have `size` bytes.
     ///
     /// # Errors
     /// If the store did not confirm it.
@@ -165,12 +165,21 @@ impl BucketFile {
         &self,
         upload: &str,
         parts: Vec<UploadedPart>,
+        size: u64,
     ) -> Result<(), UploadError> {
         let upload = upload.to_owned();
         let parts = parts.into_iter().map(|UploadedPart(part)| part).collect();
         let done = self.store.complete_multipart(&self.path, &upload, parts);
-        done.await.map_err(|error| self.error(error))?;
-        Ok(())
+        match done.await {
+            Ok(_) => Ok(()),
+            // The store may have done it, and its answer was lost: the request was sent again.
+            Err(error) if is_over(&error) => match self.store.head(&self.path).await {
+                Ok(found) if found.size == size => Ok(()),
+                Ok(_) | Err(StoreFailure::NotFound { .. }) => Err(self.error(error)),
+                Err(error) => Err(self.error(error)),
+            },
+            Err(error) => Err(self.error(error)),
+        }
     }
 
     /// Gives an upload up: the store deletes its parts. It may be over already.
@@ -189,14 +198,18 @@ impl BucketFile {
     }
 
     fn error(&self, error: StoreFailure) -> UploadError {
+        if is_over(&error) {
+            return UploadError::Unavailable("it has given the upload up".to_owned());
+        }
         let whole = error.to_string();
-        if matches!(error, StoreFailure::NotFound { .. }) || whole.contains("NoSuchBucket") {
+        let said = behind_url(&whole);
+        if matches!(error, StoreFailure::NotFound { .. }) || said.contains("NoSuchBucket") {
             return UploadError::NoBucket;
         }
         let message = brief(&self.masked(&whole));
         let is_refusal = ["401 Unauthorized", "403 Forbidden"]
             .iter()
-            .any(|status| whole.contains(status));
+            .any(|status| said.contains(status));
         match error {
             StoreFailure::PermissionDenied { .. } | StoreFailure::Unauthenticated { .. } => {
                 UploadError::Denied(message)
@@ -225,6 +238,16 @@ impl BucketFile {
         known.fold(message.to_owned(), |message, value| {
             message.replace(value.as_str(), "***")
         })
+    }
+}
+
+/// Whether the store does not have the upload, or not any more: it is complete, or was given up.
+fn is_over(error: &StoreFailure) -> bool {
+    match error {
+        StoreFailure::NotFound { source, .. } => {
+            behind_url(&source.to_string()).contains("NoSuchUpload")
+        }
+        _ => false,
     }
 }
 
@@ -260,7 +283,110 @@ impl BlobUrl {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use http::{Method, Request, Response};
+
     use super::*;
+    use crate::transport::{TransportError, TransportErrorKind};
+
+    /// Answers in this order; an empty one is lost on the way.
+    #[derive(Debug)]
+    struct Script(Mutex<VecDeque<(Method, Option<Response<Bytes>>)>>);
+
+    #[async_trait]
+    impl Transport for Script {
+        async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+            let (method, answer) = self.0.lock().unwrap().pop_front().expect("no request");
+            assert_eq!(method, *request.method());
+            answer.ok_or_else(|| TransportError {
+                kind: TransportErrorKind::Interrupted,
+                message: "closed".to_owned(),
+            })
+        }
+    }
+
+    fn gone(method: Method) -> (Method, Option<Response<Bytes>>) {
+        let body = Bytes::from_static(b"<Error><Code>NoSuchUpload</Code></Error>");
+        (
+            method,
+            Some(Response::builder().status(404).body(body).unwrap()),
+        )
+    }
+
+    fn head(status: u16, size: u64) -> (Method, Option<Response<Bytes>>) {
+        let answer = Response::builder()
+            .status(status)
+            .header("content-length", size)
+            .header("last-modified", "Wed, 25 Nov 2026 12:00:00 GMT")
+            .header("etag", "\"a\"");
+        (Method::HEAD, Some(answer.body(Bytes::new()).unwrap()))
+    }
+
+    fn file(
+        answers: impl IntoIterator<Item = (Method, Option<Response<Bytes>>)>,
+    ) -> (BucketFile, Arc<Script>) {
+        let script = Arc::new(Script(Mutex::new(answers.into_iter().collect())));
+        let file = BucketFile::open(UploadOptions {
+            url: "s3://pages/NoSuchBucket?endpoint=http://127.0.0.1:9"
+                .parse()
+                .unwrap(),
+            name: "x.csv".to_owned(),
+            credentials: Credentials {
+                access_key_id: "id".to_owned(),
+                secret_access_key: "key".to_owned(),
+                session_token: None,
+            },
+            timeout: Duration::from_secs(60),
+            transport: Arc::clone(&script) as _,
+        });
+        (file.unwrap(), script)
+    }
+
+    fn part() -> UploadedPart {
+        UploadedPart(PartId {
+            content_id: "\"a\"".to_owned(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_file_is_complete_where_only_the_answer_was_lost() {
+        let lost = (Method::POST, None);
+        let (file, script) = file([lost, gone(Method::POST), head(200, 7)]);
+        assert_eq!(file.complete("upload", vec![part()], 7).await, Ok(()));
+        assert!(script.0.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_upload_that_was_given_up_can_be_made_again() {
+        let again = |error: UploadError| matches!(error, UploadError::Unavailable(_));
+        // Another file, none, and a store that does not say.
+        for answer in [head(200, 6), head(404, 0), head(400, 0)] {
+            let (file, script) = file([gone(Method::POST), answer]);
+            let error = file.complete("upload", vec![part()], 7).await.unwrap_err();
+            assert!(again(error));
+            assert!(script.0.lock().unwrap().is_empty());
+        }
+        let (file, _script) = file([gone(Method::PUT)]);
+        let error = file.part("upload", 0, Bytes::from_static(b"x")).await;
+        assert!(again(error.unwrap_err()));
+    }
+
+    #[tokio::test]
+    async fn a_missing_bucket_is_known_by_the_answer_and_not_by_its_name() {
+        let answer = |status: u16, body: &'static str| {
+            let body = Bytes::from_static(body.as_bytes());
+            let answer = Response::builder().status(status).body(body);
+            (Method::PUT, Some(answer.unwrap()))
+        };
+        let put = async |answer| file([answer]).0.put(Bytes::from_static(b"x")).await;
+        let missing = "<Error><Code>NoSuchBucket</Code></Error>";
+        assert_eq!(put(answer(404, missing)).await, Err(UploadError::NoBucket));
+        let bad = put(answer(400, "<Error><Code>BadDigest</Code></Error>")).await;
+        assert!(matches!(bad, Err(UploadError::Unavailable(_))), "{bad:?}");
+    }
 
     #[test]
     fn requests_go_to_the_endpoint_or_to_amazon() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -55,6 +55,8 @@ pub enum Fault {
     Torn,
     /// The request is done, and the connection closed without an answer.
     Unanswered,
+    /// The server does not know the upload, as after one that is complete. This one refuses it.
+    NoUpload,
     /// One bit in the middle of the answer's body is wrong.
     Corrupt,
     /// The second half of the answer's body is missing, with a matching length.
@@ -62,7 +64,7 @@ pub enum Fault {
 }
 
 /// Requests that a fault waits for.
-type Selected = fn(&Method) -> bool;
+type Selected = fn(&Method, &Uri) -> bool;
 
 #[derive(Default)]
 struct Shared {
@@ -141,12 +143,22 @@ impl S3 {
 
     /// The next upload meets this fault, after those queued before.
     pub fn fail_put(&self, fault: Fault) {
-        self.fail(|method| method == Method::PUT, fault);
+        self.fail(|method, _| method == Method::PUT, fault);
     }
 
     /// The next download meets this fault, after those queued before.
     pub fn fail_get(&self, fault: Fault) {
-        self.fail(|method| method == Method::GET, fault);
+        self.fail(|method, _| method == Method::GET, fault);
+    }
+
+    /// The next request that makes an object of its parts meets this fault, after those queued
+    /// before.
+    pub fn fail_complete(&self, fault: Fault) {
+        let completes = |method: &Method, uri: &Uri| {
+            let query = uri.query().unwrap_or_default();
+            method == Method::POST && query.contains("uploadId=")
+        };
+        self.fail(completes, fault);
     }
 
     fn fail(&self, selected: Selected, fault: Fault) {
@@ -227,7 +239,7 @@ async fn answer(
         let mut faults = shared.faults.lock();
         let next = faults
             .front()
-            .filter(|(selected, _)| selected(request.method()));
+            .filter(|(selected, _)| selected(request.method(), request.uri()));
         match next {
             Some(_) => faults.pop_front().map(|(_, fault)| fault),
             None => None,
@@ -236,6 +248,11 @@ async fn answer(
     match fault {
         Some(Fault::Busy(seconds)) => {
             return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, seconds));
+        }
+        Some(Fault::NoUpload) => {
+            let mut response = Response::new(whole(error("NoSuchUpload")));
+            *response.status_mut() = StatusCode::NOT_FOUND;
+            return Ok(response);
         }
         Some(Fault::Slow(pause)) => tokio::time::sleep(pause).await,
         Some(Fault::Torn) => {
@@ -273,12 +290,15 @@ async fn answer(
 }
 
 fn refusal(status: StatusCode, retry_after: u64) -> Response<Body> {
-    let text = "<Error><Code>SlowDown</Code><Message>by the test</Message></Error>";
-    let mut response = Response::new(whole(text.into()));
+    let mut response = Response::new(whole(error("SlowDown")));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, retry_after.into());
     response
+}
+
+fn error(code: &str) -> Vec<u8> {
+    format!("<Error><Code>{code}</Code><Message>by the test</Message></Error>").into_bytes()
 }
 
 fn whole(bytes: Vec<u8>) -> Body {

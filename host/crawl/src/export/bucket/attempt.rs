@@ -254,7 +254,8 @@ impl Attempt<'_> {
         if !rest.is_empty() {
             parts.push(self.part(file, parts.len(), rest).await?);
         }
-        file.complete(&upload, parts).await?;
+        let (_, size) = self.written();
+        file.complete(&upload, parts, size).await?;
         *self.progress.upload.lock() = None;
         Ok(())
     }
