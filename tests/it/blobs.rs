@@ -260,6 +260,29 @@ async fn faults_of_reading_are_answered_and_end_with_the_fault() {
     assert_eq!(client.get(&path).await.text(), good.text());
 }
 
+/// Content that an outage hides is not missing: whoever exports has to come again.
+#[tokio::test]
+async fn an_export_breaks_off_while_the_store_is_down() {
+    let s3 = S3::start().await.unwrap();
+    let service = with(&s3, |config| config.blob_store.timeout_ms = Millis(300)).await;
+    let run = runs::done(&service, &written(0..3)).await;
+    let client = service.client();
+    for include in ["markdown", "html", "article", "metadata"] {
+        s3.set_down(Some(StatusCode::SERVICE_UNAVAILABLE));
+        let path = format!("/v1/crawls/{run}/export?format=ndjson&include={include}");
+        client.get(&path).await.error(500, "INTERNAL");
+        s3.set_down(None);
+        let answer = client.get(&path).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.text().lines().count(), 3);
+        assert!(
+            !answer.text().contains("cannot be read"),
+            "{}",
+            answer.text()
+        );
+    }
+}
+
 /// The error of a service that must not start.
 async fn refused(change: impl FnOnce(&mut Config)) -> String {
     let data = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use orbweaver_pipeline::{
     ExtractorOptions, Pipeline, RoleError, ScanError, StoredError, blocking_of,
 };
 use orbweaver_store::crawl::{PageRange, PageRecord, PageSummary, Run};
-use orbweaver_store::{Store, StoreError, StoredBody};
+use orbweaver_store::{Store, StoreError, StoredBody, StoredPage};
 
 use super::format::ExportFormat;
 use super::gate::ExportPermit;
@@ -241,6 +241,13 @@ impl Content {
         mut record: PageRecord,
     ) -> Result<(), ScanError> {
         page.extend(&self.include, record.extensions.take().as_deref());
+        match self.body(&mut record.page).await? {
+            Ok(stored) => record.page.ahead = stored,
+            Err(error) => {
+                page.errors.push(error);
+                return Ok(());
+            }
+        }
         let parts = self.include.parts(self.main_content);
         let options = ExtractorOptions::new();
         let content =
@@ -255,24 +262,35 @@ impl Content {
         Ok(())
     }
 
+    /// The body of a page, if it was stored with one. One damaged page is no reason to lose the
+    /// others: an error of its own. In an outage, all that follow would be without content: an
+    /// error of the export.
+    async fn body(
+        &self,
+        page: &mut StoredPage,
+    ) -> Result<Result<Option<StoredBody>, RoleError>, ScanError> {
+        let Some((blob, _)) = page.body else {
+            return Ok(Ok(None));
+        };
+        if let Some(ahead) = page.ahead.take() {
+            return Ok(Ok(Some(ahead)));
+        }
+        match self.store.body(self.project, blob).await {
+            Ok(stored) => Ok(Ok(stored)),
+            Err(error) if error.is_transient() => Err(error.into()),
+            Err(error) => Ok(Err(failed(page.id, &error))),
+        }
+    }
+
     async fn response(
         &self,
         PageRecord { mut page, .. }: PageRecord,
         errors: &mut Vec<RoleError>,
     ) -> Result<Response, ScanError> {
-        let ahead = page.ahead.take();
-        let stored = match page.body {
-            Some(_) if ahead.is_some() => ahead,
-            Some((blob, _)) => match self.store.body(self.project, blob).await {
-                Ok(stored) => stored,
-                Err(error) if error.is_transient() => return Err(error.into()),
-                Err(error) => {
-                    errors.push(failed(page.id, &error));
-                    None
-                }
-            },
-            None => None,
-        };
+        let stored = self.body(&mut page).await?.unwrap_or_else(|error| {
+            errors.push(error);
+            None
+        });
         let body = match stored {
             Some(stored) => match blocking_of(stored.size as usize, move || stored.unpack()).await?
             {

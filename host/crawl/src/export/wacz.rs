@@ -26,6 +26,8 @@ use super::zip_file::Written;
 
 /// Size from which a WARC file is complete.
 const PART_BYTES: usize = 8 << 20;
+/// Lines of the index that are compressed together.
+const BLOCK_LINES: usize = 1_024;
 /// Longest text of a page's title in its list, in characters.
 const MAX_TITLE: usize = 500;
 
@@ -52,7 +54,7 @@ impl WaczFile {
         Self {
             archive: ZipArchiveWriter::new(written.clone()),
             written,
-            warc: WarcFile::new(run),
+            warc: WarcFile::part(run, part_name(0)),
             part: Vec::new(),
             parts: 0,
             index: Vec::new(),
@@ -107,13 +109,10 @@ impl WaczFile {
         }
         let mut index = std::mem::take(&mut self.index);
         index.sort_unstable();
-        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        for line in index {
-            let added = packed.write_all(line.as_bytes());
-            added.map_err(|error| unwritten(&error))?;
-        }
-        let packed = packed.finish().map_err(|error| unwritten(&error))?;
+        let (packed, blocks) = pack(&index)?;
         self.stored("indexes/index.cdx.gz", &packed)?;
+        self.describe("indexes/index.idx", blocks.as_bytes());
+        self.deflated("indexes/index.idx", blocks.as_bytes())?;
         self.pages()?;
         let about = json!({
             "profile": "data-package",
@@ -156,8 +155,8 @@ impl WaczFile {
         let part = std::mem::take(&mut self.part);
         let name = format!("archive/{}", part_name(self.parts));
         self.stored(&name, &part)?;
-        self.warc = WarcFile::new(&self.run);
         self.parts += 1;
+        self.warc = WarcFile::part(&self.run, part_name(self.parts));
         Ok(())
     }
 
@@ -210,6 +209,37 @@ fn part_name(part: usize) -> String {
     format!("data-{part:05}.warc.gz")
 }
 
+/// Compresses the sorted lines of the index, and says where its blocks are: readers such as
+/// ReplayWeb.page find a compressed index by that list alone, and load the blocks that they need.
+fn pack(lines: &[String]) -> Result<(Vec<u8>, String), ScanError> {
+    let mut packed = Vec::new();
+    let mut blocks =
+        "!meta 0 {\"format\": \"cdxj-gzip-1.0\", \"filename\": \"index.cdx.gz\"}\n".to_owned();
+    let mut add = |lines: &[String]| -> Result<(), ScanError> {
+        let offset = packed.len();
+        let mut block = GzEncoder::new(&mut packed, Compression::default());
+        for line in lines {
+            let added = block.write_all(line.as_bytes());
+            added.map_err(|error| unwritten(&error))?;
+        }
+        block.finish().map_err(|error| unwritten(&error))?;
+        if let Some((key, _)) = lines.first().and_then(|line| line.split_once(" {")) {
+            let length = packed.len() - offset;
+            let place = json!({"offset": offset, "length": length, "filename": "index.cdx.gz"});
+            // Writing to a string does not fail.
+            let _ = writeln!(blocks, "{key} {place}");
+        }
+        Ok(())
+    };
+    if lines.is_empty() {
+        add(lines)?;
+    }
+    for lines in lines.chunks(BLOCK_LINES) {
+        add(lines)?;
+    }
+    Ok((packed, blocks))
+}
+
 fn hash(content: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(content)))
 }
@@ -249,6 +279,40 @@ fn sort_key(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_of_the_index_is_read_alone() {
+        let lines: Vec<String> = (0..2_500)
+            .map(|n| format!("org,example)/{n:05} 20260301120000 {{\"offset\":\"{n}\"}}\n"))
+            .collect();
+        let (packed, blocks) = pack(&lines).expect("an index");
+        let mut list = blocks.lines();
+        let meta = r#"!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}"#;
+        assert_eq!(list.next(), Some(meta));
+        let mut at = 0;
+        for (block, lines) in list.by_ref().zip(lines.chunks(BLOCK_LINES)) {
+            let (key, place) = block.split_once(" {").expect("a place");
+            assert!(lines[0].starts_with(&format!("{key} {{")), "{block}");
+            let place: Value = serde_json::from_str(&format!("{{{place}")).expect("JSON");
+            let number = |name: &str| place[name].as_u64().expect("a number") as usize;
+            assert_eq!(
+                (number("offset"), &place["filename"]),
+                (at, &json!("index.cdx.gz"))
+            );
+            let end = at + number("length");
+            let mut text = String::new();
+            let read = GzDecoder::new(&packed[at..end]).read_to_string(&mut text);
+            read.expect("a member");
+            assert_eq!(text, lines.concat());
+            at = end;
+        }
+        assert_eq!((at, list.next()), (packed.len(), None));
+        assert_eq!(blocks.lines().count(), 4);
+        // Of a run without pages.
+        let (packed, blocks) = pack(&[]).expect("an index");
+        assert!(!packed.is_empty());
+        assert_eq!(blocks.lines().count(), 1);
+    }
 
     #[test]
     fn urls_are_sorted_by_their_host_from_behind() {

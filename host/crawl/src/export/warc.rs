@@ -33,6 +33,7 @@ const RECONSTRUCTED: &str = "\
 
 /// A WARC file.
 pub(super) struct WarcFile {
+    name: String,
     run: String,
     seed: String,
     started: DateTime<Utc>,
@@ -52,12 +53,20 @@ pub(super) struct ResponseRecord {
 }
 
 impl WarcFile {
+    /// The only file of a run.
     pub(super) fn new(run: &Run) -> Self {
+        Self::part(run, format!("crawl-{}.warc.gz", run.id))
+    }
+
+    /// One of the files of a run: each describes itself.
+    pub(super) fn part(run: &Run, name: String) -> Self {
         let started = run.started_at.unwrap_or(run.enqueued_at);
+        let (id, at) = (run.id.to_string(), time(started));
         Self {
-            run: run.id.to_string(),
+            info_id: record_id(&["warcinfo", &id, &run.url, &at, &name]),
+            name,
+            run: id,
             seed: run.url.clone(),
-            info_id: record_id(&["warcinfo", &run.id.to_string(), &run.url, &time(started)]),
             started,
             has_info: false,
         }
@@ -81,7 +90,7 @@ impl WarcFile {
             id: &self.info_id,
             at: self.started,
             media_type: "application/warc-fields",
-            fields: format!("WARC-Filename: crawl-{}.warc.gz\r\n", self.run),
+            fields: format!("WARC-Filename: {}\r\n", self.name),
             block: &[block.as_bytes()],
         };
         record.write(out)
