@@ -273,8 +273,7 @@ async fn headers_of_a_rendered_page_reach_no_other_origin() {
     let image = format!("<title>Image</title><img src={away}><h1>Image</h1>");
     origin.set("/image", Reply::html(image));
     for path in ["/away", "/script", "/image"] {
-        let more =
-            json!({"headers": {"X-Key": "k1"}, "cookies": "a=b", "wait_for": "networkidle"});
+        let more = json!({"headers": {"X-Key": "k1"}, "cookies": "a=b", "wait_for": "networkidle"});
         let body = scan(&origin, path, more);
         client.post("/v1/scan", &body).await.ok();
         let sent = origin.requests();
@@ -295,8 +294,8 @@ async fn a_download_is_asked_for_like_the_page() {
     let origin = site().await;
     origin.set_under("/report", |request| {
         let header = |name: &str| request.header(name).unwrap_or("none").to_owned();
-        let text = format!("key {} cookie {}", header("x-key"), header("cookie"));
-        Reply::text(text).header("Content-Disposition", "attachment; filename=report.txt")
+        let text = format!("<p>key {} cookie {}", header("x-key"), header("cookie"));
+        Reply::html(text).header("Content-Disposition", "attachment; filename=report.html")
     });
     let login = scan(&origin, "/login", json!({"session": "ann"}));
     client.post("/v1/scan", &login).await.ok();

@@ -192,7 +192,8 @@ impl Walk {
                 at_most("nested components", shape.nesting, MAX_NESTING)?;
             }
             Payload::End(_) => {
-                if self.open.pop() == Some(true) {
+                let ended = self.open.pop();
+                if ended == Some(true) {
                     self.inlined.end();
                 }
             }

@@ -57,13 +57,9 @@ impl Meter {
         self.spent.fetch_add(span, Ordering::Relaxed);
     }
 
-    /// Adds CPU time that another thread spent for this call, such as a parse.
-    ///
-    /// # Errors
-    /// Same as [`Meter::check`]; the calling thread must have entered.
-    pub fn charge(&self, cpu: Duration) -> Result<(), StopReason> {
+    /// Adds CPU time that another thread spent for this call, such as a parse. From any thread.
+    pub fn spend(&self, cpu: Duration) {
         self.spent.fetch_add(nanos(cpu), Ordering::Relaxed);
-        self.check()
     }
 
     fn span_wall(&self) -> u64 {

@@ -79,7 +79,8 @@ impl JobCapability {
             return Err(CodedError::new(ErrorCode::Budget, rule).into());
         }
         let (valid, cpu) = measured(|| output::valid(&item));
-        self.meter.charge(cpu)?;
+        self.meter.spend(cpu);
+        self.meter.check()?;
         if let Err(why) = valid {
             return Err(CodedError::failed(format!("emit: the item is not JSON: {why}")).into());
         }

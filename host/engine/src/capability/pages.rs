@@ -119,14 +119,18 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 ) -> Result<T, StopReason> {
     // Held by the work itself: a call that is dropped leaves its thread busy.
     let turn = TURNS.acquire().await;
-    let meter = Arc::clone(meter);
+    let spender = Arc::clone(meter);
     let done = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         let (result, cpu) = measured(work);
-        meter.charge(cpu).map(|()| result)
+        spender.spend(cpu);
+        result
     });
     match done.await {
-        Ok(result) => result,
+        Ok(result) => {
+            meter.check()?;
+            Ok(result)
+        }
         // The work panicked, or the engine is shutting down: nobody reads the result.
         Err(_) => Err(StopReason::Cancelled),
     }
