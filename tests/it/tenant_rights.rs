@@ -75,7 +75,7 @@ async fn a_plugin_ends_its_service_when_the_tier_takes_a_permission_that_it_need
 async fn a_plugin_goes_on_with_more_rights_than_before() {
     let more = |config: &mut Config| {
         let tier = config.tiers.get_mut("pro").expect("a tier");
-        tier.plugins.memory_mib = 128;
+        tier.plugins.cpu_ms = 1_000;
         tier.plugins.count = Cap::at(3);
     };
     let service = Service::with(tiers(more)).await;
@@ -90,7 +90,7 @@ async fn a_plugin_goes_on_with_more_rights_than_before() {
         let input = json!({"urls": [origin.url("/")]});
         ours.post("/v1/actors/two-pages-rs", &input).await.ok();
         let list = ours.get("/v1/plugins").await.ok();
-        if list["items"][0]["limits"]["memory_mib"] == json!(128) {
+        if list["items"][0]["limits"]["cpu_ms"] == json!(1_000) {
             return;
         }
         assert!(Instant::now() < end, "{list}");
