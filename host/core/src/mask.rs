@@ -184,7 +184,8 @@ fn backslash(text: &[u8]) -> Option<Unit> {
     Some(Unit::byte(meant, 2))
 }
 
-/// `uXXXX`, or two of them for one character, behind a backslash.
+/// What stands behind a backslash: `u` and four hexadecimal digits, or two such escapes for the halves of
+/// one character in UTF-16.
 fn unicode(rest: &[u8]) -> Option<Unit> {
     let code = number(rest.get(1..5)?, 16)?;
     if let Some(meant) = char::from_u32(code) {

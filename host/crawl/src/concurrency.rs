@@ -1,9 +1,8 @@
 //! The number of concurrent requests of a run: a fixed number, or as many as the origin can
-//! handle without slowing down.
+//! handle without slowing down. `cargo xtask sim` compiles this file, too, so that it simulates the same rule:
+//! it needs nothing but the standard library.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Limit at the start of an automatic run.
 const START: f64 = 4.0;

@@ -50,9 +50,9 @@ impl Crawler {
             End::Page(fetched) => {
                 let status = fetched.row.page.status;
                 if matches!(status, 429 | 503) {
-                    self.limiter.overloaded(hosts, now);
+                    self.limiter.overloaded(hosts, now.into_std());
                 } else {
-                    self.limiter.answered(fetched.latency, now);
+                    self.limiter.answered(fetched.latency, now.into_std());
                 }
                 let wait = fetched.retry_after.map(|wait| wait.min(self.max_wait()));
                 if let Some(wait) = wait {
@@ -101,7 +101,7 @@ impl Crawler {
             End::Failed(error) => {
                 self.shared.unclaim(&chain);
                 if fetch::is_overload(&error) {
-                    self.limiter.overloaded(hosts, now);
+                    self.limiter.overloaded(hosts, now.into_std());
                 }
                 if error.retryable && self.may_retry(&entry) {
                     item.changes = vec![self.again(host, entry, Duration::ZERO, now)];

@@ -22,6 +22,7 @@ use event::{Event, Kind};
 use lending::{HERE, Lending, Turn};
 use limiter::Limiter;
 pub use outcome::Outcome;
+use tending::Untaken;
 
 /// How often a worker looks for what another one wrote, at most, in seconds.
 const LOOK_AGAIN: f64 = 0.02;
@@ -72,6 +73,7 @@ struct Simulation<'a> {
     /// Parts that are open, and those of them that a node has taken: the first nodes after the own.
     parts: usize,
     taken: usize,
+    untaken: Untaken,
     /// From when on there is room for one more part in the concurrency that the client asked for, if
     /// it is being made.
     shrunk: Option<f64>,
@@ -122,6 +124,7 @@ pub fn simulate(cluster: &Cluster, costs: &Costs, run: &OneRun, seed: u64) -> Ou
         worker: Servers::new(1),
         parts: 0,
         taken: 0,
+        untaken: Untaken::default(),
         shrunk: None,
         sent: 0,
         done: 0,

@@ -13,6 +13,20 @@ const LOOK: f64 = 0.25;
 const TEND: f64 = 1.0;
 /// How long nodes may go by an old share of the run's concurrency, in seconds (`crawl.lease_ms`).
 const LEASE: f64 = 10.0;
+/// How long a part waits for a node where its share of the run's concurrency is not used meanwhile, and how
+/// long no help is asked for then, at first and at most, in seconds.
+const PATIENCE: f64 = 3.0;
+const IN_VAIN: f64 = 30.0;
+const IN_VAIN_MOST: f64 = 300.0;
+
+/// A part that no node takes.
+#[derive(Debug, Default)]
+pub(super) struct Untaken {
+    since: Option<f64>,
+    /// How often in a row there was one, and when help is asked for again.
+    times: i32,
+    ask_again: f64,
+}
 
 impl Simulation<'_> {
     /// Sees whether a node has taken the last part, and opens the next.
@@ -20,20 +34,29 @@ impl Simulation<'_> {
         let now = self.now;
         if self.parts > self.taken {
             let helps = self.run.busy < self.cluster.runs.div_ceil(2);
-            if !helps || self.taken + 1 >= self.nodes.len() {
+            if helps && self.taken + 1 < self.nodes.len() {
+                self.taken += 1;
+                self.untaken.times = 0;
+                self.lending.join(self.taken);
+                self.wake(HERE, now);
+            } else if self.run.asked.is_none() {
                 // It stays open, and no further one is opened.
                 return;
+            } else if now - *self.untaken.since.get_or_insert(now) < PATIENCE {
+                return self.plan(now + LOOK, Kind::Tend);
+            } else {
+                self.close_untaken(now);
             }
-            self.taken += 1;
-            self.lending.join(self.taken);
-            self.wake(HERE, now);
         }
         let many = self.parts;
         self.lending.refill();
         let hosts = self.lending.turn.len();
         let limit = self.nodes.first().map_or(0, |own| own.limiter.limit());
-        let wants =
-            many < PARTS && hosts >= PART_HOSTS && hosts > many + 1 && self.lending.len() > limit;
+        let wants = now >= self.untaken.ask_again
+            && many < PARTS
+            && hosts >= PART_HOSTS
+            && hosts > many + 1
+            && self.lending.len() > limit;
         let each = self.run.asked.map(|all| all / (many as u64 + 2));
         if !wants || each == Some(0) {
             if self.shrunk.take().is_some() {
@@ -62,6 +85,18 @@ impl Simulation<'_> {
         self.parts += 1;
         self.lending.has_parts = true;
         self.plan(now + LOOK, Kind::Tend);
+    }
+
+    fn close_untaken(&mut self, now: f64) {
+        let pause = IN_VAIN * f64::from(self.untaken.times).exp2();
+        self.untaken = Untaken {
+            since: None,
+            times: self.untaken.times + 1,
+            ask_again: now + pause.min(IN_VAIN_MOST),
+        };
+        self.parts = self.taken;
+        self.divide(self.parts);
+        self.wake(HERE, now);
     }
 
     /// Divides the requests at once that the client asked for among the own node and so many parts.

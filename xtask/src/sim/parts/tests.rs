@@ -115,19 +115,25 @@ fn what_is_done_for_the_run_in_order_binds_many_nodes() {
 }
 
 #[test]
-fn answers_of_different_speed_cut_the_requests_at_once() {
+fn answers_of_different_speed_cut_the_requests_at_once_only_at_first() {
     let uneven = Cluster {
         spread: 0.8,
         concurrency: 64,
         ..cluster(1)
     };
-    let even = Cluster {
-        spread: 0.0,
-        ..uneven.clone()
+    let requests = |pages| simulate(&uneven, &costs(), &hosts(1_000, pages), 1).requests;
+    assert!(requests(400.0) > 0.85, "{}", requests(400.0));
+}
+
+#[test]
+fn a_part_that_no_node_takes_does_not_keep_its_share() {
+    let run = OneRun {
+        asked: Some(10),
+        ..hosts(400, 100.0)
     };
-    let requests = |cluster| simulate(cluster, &costs(), &hosts(1_000, 40.0), 1).requests;
-    assert!(requests(&even) > 0.9);
-    assert!(requests(&uneven) < 0.8, "{}", requests(&uneven));
+    let outcome = simulate(&cluster(1), &costs(), &run, 1);
+    // 40,000 pages at ten requests of a tenth of a second.
+    assert!((400.0..430.0).contains(&outcome.seconds), "{outcome:?}");
 }
 
 #[test]
