@@ -12,10 +12,8 @@ mod watch;
 
 pub use grants::UploadGrants;
 pub use journal::PluginJournal;
-pub use overlay::{
-    Overlay, Upload, UploadError, Uploaded, follow, kind, remove, roll_back, upload,
-};
-pub use watch::watch;
+pub use overlay::{Overlay, Upload, UploadError, Uploaded, kind, remove, roll_back, upload};
+pub use watch::{follow, watch};
 
 /// Bounds of all uploads.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,17 @@
 //! Follows uploads and removals made by other nodes.
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use orbweaver_store::Topic;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_engine::PluginInfo;
+use orbweaver_store::{PluginKey, StoreError, Topic};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::overlay::follow;
+use super::known::{Target, Todo};
+use super::overlay::{kind, update, wanted};
 use crate::context::Actors;
 
 /// Least time between two checks: half the time in which an upload must reach a node.
@@ -46,5 +52,99 @@ async fn at(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
+    }
+}
+
+/// An upload to look at again.
+struct Stale {
+    key: PluginKey,
+    /// Whether it is as it was when it did not load. Calls do not wait for it.
+    is_retry: bool,
+}
+
+/// Updates the engine from the database. Waits for the instance's plugins if `wait`; those of
+/// projects are loaded in the background, and their calls wait for them.
+///
+/// # Errors
+/// When the database fails.
+#[crate::boxed]
+pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
+    let overlay = &actors.overlay;
+    let version = actors.store.plugins_version().await?;
+    let now = Instant::now();
+    let retries = overlay.next_retry().is_some_and(|at| at <= now);
+    if version == overlay.followed.load(Ordering::Acquire) && !retries {
+        return Ok(());
+    }
+    let uploads = actors.store.uploaded_plugins().await?;
+    let mut targets: HashMap<PluginKey, Target> = HashMap::new();
+    for upload in &uploads {
+        if kind(&upload.key.kind).is_none() {
+            let kind = &upload.key.kind;
+            tracing::warn!(kind, "an uploaded plugin of a kind unknown here");
+        } else if let Some(target) = wanted(actors, upload) {
+            targets.insert(upload.key.clone(), target);
+        }
+    }
+    let mut stale: BTreeMap<Option<ProjectId>, Vec<Stale>> = BTreeMap::new();
+    let gone = overlay.known.others(&targets).into_iter();
+    let gone = gone.map(|key| (key, Todo::Load));
+    let changed = targets.iter().map(|(key, target)| {
+        let todo = overlay.known.todo(key, target, now);
+        (key.clone(), todo)
+    });
+    for (key, todo) in gone.chain(changed) {
+        let is_retry = todo == Todo::Retry;
+        // One that is being tried needs no second try.
+        if todo == Todo::Nothing || (is_retry && overlay.is_changing(&key)) {
+            continue;
+        }
+        let of_owner = stale.entry(key.project).or_default();
+        of_owner.push(Stale { key, is_retry });
+    }
+    overlay.followed.store(version, Ordering::Release);
+    let instance = stale.remove(&None).unwrap_or_default();
+    let instance: Vec<_> = instance
+        .into_iter()
+        .map(|stale| tokio::spawn(update_in_turn(actors.clone(), stale.key)))
+        .collect();
+    for (project, stale) in stale {
+        let engine = &actors.pipeline.engine;
+        for Stale { key, .. } in stale.iter().filter(|stale| !stale.is_retry) {
+            if let (Some(project), Some(kind)) = (project, kind(&key.kind)) {
+                let own = engine.of_project(project).own_plugins();
+                let serves = |plugin: &PluginInfo| plugin.kind == kind && plugin.name == key.name;
+                if !own.iter().any(serves) {
+                    engine.expect_for_project(project, kind, &key.name);
+                }
+            }
+        }
+        let actors = actors.clone();
+        let owners = Arc::clone(&overlay.owners);
+        tokio::spawn(async move {
+            let _slot = owners.acquire_owned().await;
+            for Stale { key, .. } in stale {
+                update_in_turn(actors.clone(), key.clone()).await;
+                if let (Some(project), Some(kind)) = (key.project, kind(&key.kind)) {
+                    let engine = &actors.pipeline.engine;
+                    engine.give_up_for_project(project, kind, &key.name);
+                }
+            }
+        });
+    }
+    if wait {
+        for update in instance {
+            // A task that panicked has logged it.
+            let _ = update.await;
+        }
+    }
+    Ok(())
+}
+
+async fn update_in_turn(actors: Actors, key: PluginKey) {
+    let _turn = actors.overlay.turn(&key).await;
+    if let Err(error) = update(&actors, &key).await {
+        tracing::warn!(plugin = key.name, %error, "cannot update an uploaded plugin");
+        actors.overlay.followed.store(-1, Ordering::Release);
     }
 }
