@@ -1,7 +1,7 @@
 //! Rows that several transactions change are locked in one order, so that nodes never deadlock.
 //! Each test holds a row, lets the store wait for it, and looks at what the store holds meanwhile.
 
-use orbweaver_core::ids::ProjectId;
+use orbweaver_core::ids::{BlobId, ProjectId};
 use orbweaver_store::crawl::{Committed, LeasedRun, RunBatch};
 use orbweaver_store::{NewPage, Options, Store, StoredBody};
 use sqlx::{Connection as _, PgConnection};
@@ -107,16 +107,16 @@ async fn a_commit_locks_known_bodies_in_the_order_of_their_rows() {
     let mut watch = PgConnection::connect(&options.url).await.unwrap();
     let mut held = other.begin().await.unwrap();
     hold(&mut held, &bodies, bodies.first.0).await;
-    // One of them is known by its hash, the other by its row, as of a page that has not changed.
-    for is_shared in [false, true] {
-        let seq = 10 + 2 * i64::from(is_shared);
+    // Both are known by their hashes, or one of them by its row, as of a page that has not changed.
+    for (seq, shared) in [(10, None), (12, Some(0)), (14, Some(1))] {
         let mut work = pages(
             &bodies.run,
             &[(seq, &bodies.first.1), (seq + 1, &bodies.second.1)],
         );
-        if is_shared {
-            work.pages[0].page.body = None;
-            work.pages[0].same_body = Some(orbweaver_core::ids::BlobId(bodies.first.0));
+        if let Some(place) = shared {
+            let row = [bodies.first.0, bodies.second.0][place];
+            work.pages[place].page.body = None;
+            work.pages[place].same_body = Some(BlobId(row));
         }
         let mut writing = std::pin::pin!(commit(&bodies.store, &work));
         tokio::select! {
@@ -137,7 +137,7 @@ async fn a_commit_locks_known_bodies_in_the_order_of_their_rows() {
             .fetch_one(&mut watch)
             .await
             .unwrap();
-        assert_eq!(refs, 3);
+        assert_eq!(refs, 4);
     }
 }
 
