@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sqlx::postgres::PgPool;
 use sqlx::sqlite::SqlitePool;
 
+use super::checkpoint::Checkpoints;
 use super::write::WriteConnection;
 use crate::presence::Presence;
 
@@ -21,6 +22,7 @@ pub(crate) enum Db {
 pub(crate) struct Lite {
     pub(crate) read: SqlitePool,
     pub(crate) write: WriteConnection,
+    pub(crate) checkpoints: Arc<Checkpoints>,
     /// Number of commits so far, except those of request logs alone.
     pub(crate) changes: Arc<AtomicU64>,
     pub(crate) presence: Presence,

@@ -1,5 +1,6 @@
 //! Opening a database, and running statements on SQLite and PostgreSQL.
 
+mod checkpoint;
 mod dispatch;
 mod migrations;
 mod statement;
@@ -23,6 +24,7 @@ use sqlx::sqlite::{
 use crate::error::StoreError;
 use crate::logs::partitions;
 use crate::presence::Presence;
+use checkpoint::Checkpoints;
 use write::WriteConnection;
 
 /// How to connect to a database.
@@ -101,8 +103,8 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         // Of a new file. Bodies and links of pages have many kilobytes, and the words of a crawl are
         // written in long pieces: half as many pages to write, to sum up and to look for.
         .page_size(8_192)
-        // Pages, 32 MiB: what many commits change is copied from the log to the file once.
-        .pragma("wal_autocheckpoint", "4096")
+        // Pages, 128 MiB: only if `checkpoint` does not come to it.
+        .pragma("wal_autocheckpoint", "16384")
         .statement_cache_capacity(256)
         // The rows of one statement, so that SQLite's thread does not wait for ours in between.
         .row_buffer_size(256);
@@ -126,6 +128,8 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .fetch_optional(&write)
         .await?;
     migrations::may_use(&migrations, least)?;
+    let write = WriteConnection::new(write, options.acquire_timeout);
+    let checkpoints = Checkpoints::start(connect.clone(), write.clone());
     let read = SqlitePoolOptions::new()
         .max_connections(options.connections.max(1))
         .acquire_timeout(options.acquire_timeout)
@@ -141,7 +145,8 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .map_err(failed)?;
     Ok(Db::Lite(Lite {
         read,
-        write: WriteConnection::new(write, options.acquire_timeout),
+        write,
+        checkpoints: Arc::new(checkpoints),
         changes: Arc::new(AtomicU64::new(0)),
         presence: Presence::at(&file),
     }))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::Sqlite;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqlitePool;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, Notify};
 use tokio::time::timeout;
 
 /// Hands the connection from one writer to the next, in the order of asking. sqlx's pool alone would start
@@ -19,12 +19,17 @@ pub(crate) struct WriteConnection(Arc<Inner>);
 struct Inner {
     pool: SqlitePool,
     kept: Mutex<Option<PoolConnection<Sqlite>>>,
+    /// Told of the end of each turn.
+    ends: Notify,
     /// The longest wait for the writers before.
     patience: Duration,
 }
 
 /// A writer's turn. Others wait until it is dropped.
-pub(crate) struct Turn<'a>(MutexGuard<'a, Option<PoolConnection<Sqlite>>>);
+pub(crate) struct Turn<'a> {
+    kept: MutexGuard<'a, Option<PoolConnection<Sqlite>>>,
+    ends: &'a Notify,
+}
 
 impl WriteConnection {
     /// `pool` has at most one connection.
@@ -32,6 +37,7 @@ impl WriteConnection {
         Self(Arc::new(Inner {
             pool,
             kept: Mutex::default(),
+            ends: Notify::new(),
             patience,
         }))
     }
@@ -54,7 +60,18 @@ impl WriteConnection {
             Some(connection) => connection,
             None => inner.pool.acquire().await?,
         };
-        Ok((Turn(kept), connection))
+        let ends = &inner.ends;
+        Ok((Turn { kept, ends }, connection))
+    }
+
+    /// Returns once a writer's turn has ended since the last return. One task may wait for it.
+    pub(crate) async fn kept(&self) {
+        self.0.ends.notified().await;
+    }
+
+    /// Makes [`kept`](Self::kept) return.
+    pub(crate) fn tell(&self) {
+        self.0.ends.notify_one();
     }
 
     /// Closes the connection when those that wait for it now have had their turn.
@@ -80,8 +97,14 @@ impl Drop for Inner {
 
 impl Turn<'_> {
     /// Leaves the connection to the next writer.
-    pub(crate) fn keep(mut self, connection: PoolConnection<Sqlite>) {
-        *self.0 = Some(connection);
+    pub(crate) fn keep(self, connection: PoolConnection<Sqlite>) {
+        self.ends.notify_one();
+        self.put_back(connection);
+    }
+
+    /// As [`keep`](Self::keep), of a turn in which nothing was written.
+    pub(crate) fn put_back(mut self, connection: PoolConnection<Sqlite>) {
+        *self.kept = Some(connection);
     }
 }
 

@@ -8,6 +8,7 @@
 )]
 
 mod blobs;
+mod checkpoints;
 mod crawls;
 mod index_claims;
 mod jobs;
