@@ -162,7 +162,7 @@ async fn a_crawl_waits_for_a_store_that_is_down() {
     let s3 = S3::start().await.unwrap();
     let service = with(&s3, |config| {
         config.roles = vec![Role::Api, Role::Worker];
-        config.blob_store.timeout_ms = Millis(300);
+        config.blob_store.timeout_ms = Millis(3_000);
     })
     .await;
     let site = Site::start().await;
@@ -203,7 +203,7 @@ async fn a_crawl_waits_for_a_store_that_is_down() {
 #[tokio::test]
 async fn readiness_knows_of_the_store() {
     let s3 = S3::start().await.unwrap();
-    let service = with(&s3, |config| config.blob_store.timeout_ms = Millis(300)).await;
+    let service = with(&s3, |config| config.blob_store.timeout_ms = Millis(3_000)).await;
     s3.set_down(Some(StatusCode::INTERNAL_SERVER_ERROR));
     let answer = service.stranger().get("/v1/ready").await;
     assert_eq!(answer.status, 503);
@@ -264,7 +264,7 @@ async fn faults_of_reading_are_answered_and_end_with_the_fault() {
 #[tokio::test]
 async fn an_export_breaks_off_while_the_store_is_down() {
     let s3 = S3::start().await.unwrap();
-    let service = with(&s3, |config| config.blob_store.timeout_ms = Millis(300)).await;
+    let service = with(&s3, |config| config.blob_store.timeout_ms = Millis(3_000)).await;
     let run = runs::done(&service, &written(0..3)).await;
     let client = service.client();
     for include in ["markdown", "html", "article", "metadata"] {

@@ -47,7 +47,7 @@ async fn with_vendor(vendor: &Vendor) -> Service {
     Service::with(|config| {
         config.cloud.vendor_url = Some(SafeUrl::new(vendor.url()));
         config.cloud.vendor_key = Some(Secret::new(vendor::KEY));
-        config.cloud.vendor_timeout_ms = Millis(1_000);
+        config.cloud.vendor_timeout_ms = Millis(3_000);
     })
     .await
 }

@@ -280,7 +280,7 @@ async fn a_refusal_or_redirect_ends_a_delivery_at_once() {
 #[tokio::test]
 async fn a_hanging_receiver_is_retried() {
     let mut receiver = Receiver::start(&[Reply::Hang]).await;
-    let delivering = Delivering::start(|config| config.webhooks.timeout_ms = Millis(200)).await;
+    let delivering = Delivering::start(|config| config.webhooks.timeout_ms = Millis(2_000)).await;
     let run = delivering.end_run(&receiver.url(), true).await;
     receiver.next().await;
     let shown = delivering.tried(run, 1).await;

@@ -50,9 +50,9 @@ const ODD: &[&str] = &[
 ];
 
 fn short(fetch: &mut FetchConfig) {
-    fetch.limits.first_byte_ms = Millis(500);
-    fetch.limits.total_ms = Millis(2_000);
-    fetch.limits.min_rate_window_ms = Millis(500);
+    fetch.limits.first_byte_ms = Millis(3_000);
+    fetch.limits.total_ms = Millis(10_000);
+    fetch.limits.min_rate_window_ms = Millis(3_000);
     fetch.limits.max_body_bytes = 1 << 20;
 }
 

@@ -206,7 +206,7 @@ async fn a_page_that_never_ends_is_partial_and_a_busy_one_an_error() {
     );
     let renderer = renderer();
     let request = |path: &str| RenderRequest {
-        timeout: Some(Duration::from_millis(1_500)),
+        timeout: Some(Duration::from_secs(4)),
         ..RenderRequest::new(origin.url(path))
     };
     let rendered = renderer.render(request("/endless")).await.unwrap();
@@ -344,7 +344,7 @@ async fn a_page_uses_the_requested_proxy() {
         let before = proxy.asked().len();
         let secure = RenderRequest {
             url: origin.url_at("a.example", "/").replace("http:", "https:"),
-            timeout: Some(Duration::from_millis(500)),
+            timeout: Some(Duration::from_secs(5)),
             ..request(&proxy.url())
         };
         renderer.render(secure).await.unwrap_err();
