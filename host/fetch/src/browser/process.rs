@@ -162,6 +162,7 @@ fn command(
                 // The parent died before prctl was called.
                 libc::_exit(1);
             }
+            forbid_higher_priority();
             // Moved above 4 first, because one of them may already be 3 or 4.
             let input = libc::fcntl(commands.as_raw_fd(), libc::F_DUPFD, 5);
             let output = libc::fcntl(events.as_raw_fd(), libc::F_DUPFD, 5);
@@ -174,6 +175,16 @@ fn command(
         });
     }
     command
+}
+
+/// Keeps the browser from going before the service where both compete for the processors. As root,
+/// Chromium raises the priority of its own threads (to nice -8); the right to do so, dropped from the
+/// bounding set, is lost with exec. A failure changes nothing.
+fn forbid_higher_priority() {
+    /// `linux/capability.h`
+    const CAP_SYS_NICE: libc::c_ulong = 23;
+    // SAFETY: takes plain numbers.
+    unsafe { libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0) };
 }
 
 /// Starts the process, waits for its end, kills remaining processes of its group and reaps

@@ -31,6 +31,36 @@ fn kill(pid: i32) {
     assert!(status.success());
 }
 
+/// The nice values of all threads of a process (`proc_pid_stat(5)`, field 19).
+fn nice_values(pid: i32) -> Vec<i32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let stat = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("stat")).ok();
+    threads
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let stat = stat(entry.ok()?)?;
+            stat.rsplit_once(") ")?.1.split(' ').nth(16)?.parse().ok()
+        })
+        .collect()
+}
+
+/// As an ordinary user, Chromium may not do so in any case.
+#[tokio::test]
+async fn the_browser_does_not_go_before_the_service() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/", Reply::html("<p>here"));
+    let renderer = renderer();
+    render(&renderer, origin.url("/")).await.unwrap();
+    let group = renderer.process_group().await.unwrap();
+    let values: Vec<i32> = processes(group)
+        .into_iter()
+        .flat_map(|(pid, _)| nice_values(pid))
+        .collect();
+    assert!(!values.is_empty());
+    assert!(values.iter().all(|nice| *nice >= 0), "{values:?}");
+}
+
 #[tokio::test]
 async fn a_crash_costs_one_retry() {
     let origin = Origin::start().await.unwrap();
