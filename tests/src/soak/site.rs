@@ -20,6 +20,7 @@ impl HostileSite {
     pub fn start() -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
+            .on_thread_start(super::hostile::step_back)
             .enable_all()
             .build()?;
         let origin = runtime.block_on(Origin::start()).context("a site")?;
