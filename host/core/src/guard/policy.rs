@@ -76,6 +76,7 @@ impl Policy {
             ));
         }
         strict::check_length(url.as_str())?;
+        strict::check_host(&url)?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Refusal::new(
                 Rule::Credentials,

@@ -15,13 +15,16 @@ use crate::limits::MAX_URL_BYTES;
 ///
 /// # Errors
 /// [`Rule::UrlTooLong`]; [`Rule::AmbiguousUrl`] for control characters (C0, DEL, C1) anywhere,
-/// for a backslash in the authority or in place of its slashes, and for an http or https URL
-/// whose scheme is not followed by exactly two slashes; [`Rule::InvalidUrl`].
+/// for a backslash in the authority or in place of its slashes, for an http or https URL
+/// whose scheme is not followed by exactly two slashes, and for one whose host has characters that
+/// RFC 3986 does not allow there; [`Rule::InvalidUrl`].
 pub fn parse_strict(url: &str) -> Result<Url, Refusal> {
     check_length(url)?;
     check(url)?;
-    Url::parse(url)
-        .map_err(|error| Refusal::new(Rule::InvalidUrl, format!("not an absolute URL: {error}")))
+    let url = Url::parse(url)
+        .map_err(|error| Refusal::new(Rule::InvalidUrl, format!("not an absolute URL: {error}")))?;
+    check_host(&url)?;
+    Ok(url)
 }
 
 /// Resolves the URL of a Location or Refresh header against the URL that sent it.
@@ -31,8 +34,29 @@ pub fn parse_strict(url: &str) -> Result<Url, Refusal> {
 pub fn join_strict(base: &Url, reference: &str) -> Result<Url, Refusal> {
     check_length(reference)?;
     check(reference)?;
-    base.join(reference)
-        .map_err(|error| Refusal::new(Rule::InvalidUrl, format!("not a URL: {error}")))
+    let url = base
+        .join(reference)
+        .map_err(|error| Refusal::new(Rule::InvalidUrl, format!("not a URL: {error}")))?;
+    check_host(&url)?;
+    Ok(url)
+}
+
+/// Checks the host of an http or https URL, whose name the WHATWG standard gives more characters than
+/// RFC 3986 (section 3.2.2): a quotation mark, a backquote and braces. Clients by the RFC cannot
+/// send a request there.
+pub(super) fn check_host(url: &Url) -> Result<(), Refusal> {
+    let is_web = matches!(url.scheme(), "http" | "https");
+    let Some(url::Host::Domain(name)) = url.host().filter(|_| is_web) else {
+        return Ok(());
+    };
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=".contains(c);
+    match name.chars().find(|c| !is_allowed(*c)) {
+        None => Ok(()),
+        Some(c) => Err(Refusal::new(
+            Rule::AmbiguousUrl,
+            format!("the URL's host has the character `{c}`, which no host name may have"),
+        )),
+    }
 }
 
 pub(super) fn check_length(url: &str) -> Result<(), Refusal> {
@@ -125,6 +149,10 @@ mod tests {
             "http://good.example/\u{85}",
             "HTTPS:/\\good.example/",
             "socks5://good.example\\@evil.example",
+            "http://a{b/",
+            "http://a}b/",
+            "http://a\"b/",
+            "https://a`b.example:8443/x",
         ] {
             assert_eq!(rule(parse_strict(url)), Some(Rule::AmbiguousUrl), "{url:?}");
         }
@@ -133,6 +161,9 @@ mod tests {
             " HTTP://good.example/a b?c|d#e\\f ",
             "https://good.example/a\\b?c\\d@e",
             "http://b\u{fc}cher.example/\u{fc}",
+            "http://a_b.example/{}\"`?{}\"`#{}\"`",
+            "http://a!$&'()*+,;=~.example/",
+            "http://[::1]/{",
             "ftp://good.example/",
             "mailto:a@b.example",
         ] {
@@ -156,6 +187,8 @@ mod tests {
             "http:/evil.example",
             "/a\tb",
             "/a\u{0}",
+            "//a{b/",
+            "https://a\"b/",
         ] {
             let joined = join_strict(&base, reference);
             assert_eq!(rule(joined), Some(Rule::AmbiguousUrl), "{reference:?}");
