@@ -17,6 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use ipnet::IpNet;
 use orbweaver_engine::within_request;
 use orbweaver_store::LogEntry;
+use percent_encoding::percent_decode_str;
 use tower::Service;
 use tracing::Instrument as _;
 
@@ -52,7 +53,7 @@ struct Inner {
     app: App,
     measures: Measures,
     log: RequestLog,
-    operations: Operations,
+    operations: Arc<Operations>,
 }
 
 impl Entry {
@@ -72,7 +73,7 @@ impl Entry {
                 app,
                 measures,
                 log,
-                operations,
+                operations: Arc::new(operations),
             }),
             router,
         }
@@ -124,6 +125,8 @@ impl Connection {
         let (client, client_text) = self.client(request.headers());
         let scope = Scope::new(client_text, self.trusted || self.peer.is_loopback());
         request.extensions_mut().insert(scope.clone());
+        let operations = Arc::clone(&self.inner.operations);
+        request.extensions_mut().insert(operations);
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let has_key = request.headers().contains_key(header::AUTHORIZATION);
         let inner = Arc::clone(&self.inner);
@@ -221,6 +224,9 @@ impl Connection {
             status = tracing::field::Empty
         );
         let takes_pages = wants_html(request.headers());
+        if let Some(segment) = unreadable_segment(request.uri()) {
+            return ApiError::unreadable_segment(segment).into_response();
+        }
         // Nothing of a request outlives its panic: what handlers share is behind locks that
         // do not poison, or is replaced as a whole.
         let work = within_request(scope.id().into(), self.router.call(request));
@@ -275,6 +281,12 @@ impl Connection {
         }
         (client, client.to_string().into())
     }
+}
+
+/// The first segment of the path that is no text: what it names is not there.
+fn unreadable_segment(uri: &Uri) -> Option<&str> {
+    let is_text = |segment: &&str| percent_decode_str(segment).decode_utf8().is_ok();
+    uri.path().split('/').find(|segment| !is_text(segment))
 }
 
 /// Liveness probes are never refused.

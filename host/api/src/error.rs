@@ -149,6 +149,14 @@ impl ApiError {
         )
     }
 
+    /// 404 for a path that has a segment which is no text.
+    pub fn unreadable_segment(segment: &str) -> Self {
+        Self::not_found(format!(
+            "there is nothing of this path: the bytes of `{}` are not UTF-8",
+            crate::validate::shown(segment)
+        ))
+    }
+
     /// 405; the router adds `Allow`.
     pub fn method_not_allowed() -> Self {
         Self::new(
@@ -192,6 +200,21 @@ impl ApiError {
             Code::InvalidInput,
             format!("the request's path and query are longer than {limit} bytes"),
         )
+    }
+
+    /// 415: the body has a content coding.
+    pub fn coded(coding: &str) -> Self {
+        let mut error = Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Code::InvalidInput,
+            format!("Content-Encoding: must be identity, not `{coding}`"),
+        );
+        // What would be taken (RFC 9110, section 12.5.3).
+        error.headers.push((
+            header::ACCEPT_ENCODING,
+            HeaderValue::from_static("identity"),
+        ));
+        error
     }
 
     /// 500: the client gets no details, the log gets all.
@@ -356,4 +379,7 @@ pub enum BodyErrors {
     /// The body is too large.
     #[response(status = 413)]
     TooLarge(ErrorBody),
+    /// The body has a content coding.
+    #[response(status = 415)]
+    Coded(ErrorBody),
 }

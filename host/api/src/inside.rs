@@ -29,7 +29,7 @@ pub(crate) struct Inside(Arc<Parts>);
 
 struct Parts {
     router: Router,
-    operations: Operations,
+    operations: Arc<Operations>,
     /// The OpenAPI document, without the operations of single actors.
     document: Value,
     /// Longest time to an answer.
@@ -130,7 +130,7 @@ impl Inside {
     ) -> Self {
         Self(Arc::new(Parts {
             router,
-            operations,
+            operations: Arc::new(operations),
             document,
             limit,
         }))
@@ -159,6 +159,7 @@ impl Inside {
         if let Some(extensions) = request.extensions_mut() {
             extensions.insert(scope.clone());
             extensions.insert(admitted);
+            extensions.insert(Arc::clone(&self.0.operations));
         }
         let body = match call.body {
             Some(body) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use orbweaver_core::json_number::whole;
 use orbweaver_core::render::WaitFor;
 use orbweaver_fetch::{Action, PictureFormat, PictureOptions, Receives, RenderExtras, key_names};
 use orbweaver_urls::Resolved;
@@ -61,9 +62,10 @@ pub struct WaitSpec {
     pub event: Option<WaitEvent>,
     /// A CSS selector that an element has to match. A page where none does is taken as it is
     /// when the time for rendering ends.
-    #[schema(max_length = 1_024)]
+    #[schema(min_length = 1, max_length = 1_024)]
     pub selector: Option<String>,
     /// A pause after everything else, in milliseconds.
+    #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 10_000)]
     pub milliseconds: Option<u64>,
 }

@@ -71,6 +71,9 @@ fn spec(given: ExtractRequest) -> Result<ExtractSpec, InvalidField> {
         schema,
     } = given;
     let schema = schema.filter(|schema| !schema.is_null());
+    if schema.as_ref().is_some_and(|schema| !schema.is_object()) {
+        return Err(InvalidField::new("extract.schema", "must be an object"));
+    }
     let bounded = |json: String| {
         let rule = format!("must be at most {MAX_BYTES} bytes of JSON");
         let is_short = json.len() <= MAX_BYTES;

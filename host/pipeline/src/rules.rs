@@ -1,6 +1,5 @@
 //! Validation rules that several requests share. Errors name the field and the rule.
 
-use http::HeaderValue;
 use orbweaver_engine::Kind;
 use orbweaver_fetch::ProxyUrl;
 
@@ -10,6 +9,8 @@ pub use crate::request_headers::{cookies, headers};
 
 /// Largest `max_age_seconds`: ten years.
 pub const MAX_AGE_SECONDS: u64 = 315_360_000;
+/// The largest whole number that every JSON reader keeps exactly (RFC 8259, section 6).
+const MAX_CONCURRENCY: u64 = (1 << 53) - 1;
 const MAX_USER_AGENT: usize = 1_024;
 /// Maximum number of extractors that one request may add.
 pub const MAX_EXTRACTORS: usize = 16;
@@ -58,16 +59,35 @@ pub fn proxy(pipeline: &Pipeline, field: &str, proxy: &str) -> Result<(), Invali
 /// The field and the rule.
 pub fn user_agent(agent: Option<&str>) -> Result<(), InvalidField> {
     let Some(agent) = agent else { return Ok(()) };
+    // Of ASCII a byte is a character.
+    if !agent.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Err(InvalidField::new(
+            "user_agent",
+            "must be printable ASCII (space to `~`)",
+        ));
+    }
     if agent.len() > MAX_USER_AGENT {
         return Err(InvalidField::new(
             "user_agent",
             "must be at most 1024 characters",
         ));
     }
-    if HeaderValue::from_str(agent).is_err() {
-        return Err(InvalidField::new("user_agent", "must be printable ASCII"));
-    }
     Ok(())
+}
+
+/// Checks `concurrency`, which may be more than what is used.
+///
+/// # Errors
+/// The field and the rule.
+pub fn concurrency(given: Option<u64>) -> Result<(), InvalidField> {
+    match given {
+        Some(0) => Err(InvalidField::new("concurrency", "must be at least 1")),
+        Some(number) if number > MAX_CONCURRENCY => Err(InvalidField::new(
+            "concurrency",
+            "must be at most 9007199254740991",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Checks `max_age_seconds`.

@@ -1,6 +1,7 @@
 //! POST /v1/scan/bulk.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse as _, Response};
@@ -8,7 +9,8 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use orbweaver_core::json_number::whole;
 use orbweaver_store::{CloudMode, Principal};
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -22,7 +24,7 @@ use crate::input::Payload;
 use crate::validate;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_pipeline::browsing::Browsing;
-use orbweaver_pipeline::rules::MAX_EXTRACTORS;
+use orbweaver_pipeline::rules::{self, MAX_EXTRACTORS};
 use orbweaver_pipeline::{
     self as pipeline, Bill, Content, ExtractRequest, Pipeline, ScanError, ScanResult, ScanSpec,
     sized,
@@ -36,11 +38,11 @@ const MAX_CONCURRENCY: u64 = 64;
 #[schema(example = json!({"urls": ["https://example.com/", "https://example.org/"]}))]
 pub(super) struct BulkRequest {
     /// Absolute URLs; one that is none, or may not be fetched, fails alone.
-    #[schema(min_items = 1, max_items = 100)]
-    urls: Vec<String>,
+    #[schema(value_type = Vec<String>, min_items = 1, max_items = 100)]
+    urls: GivenUrls,
     /// Scans at once; more than 64 count as 64.
     #[serde(default, deserialize_with = "whole")]
-    #[schema(minimum = 1, default = 64)]
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64, default = 64)]
     concurrency: Option<u64>,
     /// Skips Markdown and article.
     #[schema(default = false)]
@@ -50,7 +52,7 @@ pub(super) struct BulkRequest {
     #[schema(minimum = 0, maximum = 315_360_000)]
     max_age_seconds: Option<u64>,
     /// User agent to send; by default one of current browsers.
-    #[schema(max_length = 1024, pattern = r"^[\t -~]*$")]
+    #[schema(max_length = 1024, pattern = "^[ -~]*$")]
     user_agent: Option<String>,
     /// Further extractors; their outputs are under `extensions`.
     #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
@@ -64,6 +66,66 @@ pub(super) struct BulkRequest {
     /// Fields to extract by CSS selectors: `extracted` of the answer.
     #[schema(extensions(("x-extension" = json!(true))))]
     extract: Option<ExtractRequest>,
+}
+
+/// `urls` as it is given. Its length is checked before its items.
+#[derive(Debug)]
+struct GivenUrls {
+    /// As many as there may be.
+    first: Vec<Value>,
+    /// How many there are.
+    count: usize,
+}
+
+impl GivenUrls {
+    fn check(self) -> Result<Vec<String>, ApiError> {
+        let rule = "must have 1 to 100 URLs";
+        if self.count > MAX_URLS {
+            return Err(ApiError::bad_request(format!("urls: {rule}")));
+        }
+        if self.count == 0 {
+            return Err(ApiError::invalid("urls", rule));
+        }
+        let urls = self.first.into_iter().enumerate();
+        urls.map(|(index, item)| match item {
+            Value::String(url) => Ok(url),
+            _ => Err(ApiError::invalid(
+                &format!("urls[{index}]"),
+                "must be a string",
+            )),
+        })
+        .collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for GivenUrls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Items;
+
+        impl<'de> Visitor<'de> for Items {
+            type Value = GivenUrls;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an array of strings")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<GivenUrls, A::Error> {
+                let (mut first, mut count) = (Vec::new(), 0);
+                while count < MAX_URLS
+                    && let Some(item) = items.next_element()?
+                {
+                    first.push(item);
+                    count += 1;
+                }
+                while items.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(GivenUrls { first, count })
+            }
+        }
+
+        deserializer.deserialize_seq(Items)
+    }
 }
 
 /// One item per URL, in the order of the request.
@@ -97,16 +159,9 @@ struct Batch {
 
 impl BulkRequest {
     async fn check(self, pipeline: &Pipeline) -> Result<Batch, ApiError> {
-        if self.urls.is_empty() {
-            return Err(ApiError::invalid("urls", "must have 1 to 100 URLs"));
-        }
-        if self.urls.len() > MAX_URLS {
-            return Err(ApiError::bad_request("urls: must have 1 to 100 URLs"));
-        }
+        let urls = self.urls.check()?;
+        rules::concurrency(self.concurrency)?;
         let concurrency = self.concurrency.unwrap_or(MAX_CONCURRENCY);
-        if concurrency == 0 {
-            return Err(ApiError::invalid("concurrency", "must be at least 1"));
-        }
         validate::user_agent(self.user_agent.as_deref())?;
         validate::max_age(self.max_age_seconds)?;
         let extractors = self.extractors.unwrap_or_default();
@@ -123,7 +178,7 @@ impl BulkRequest {
         let options = self.extractor_options.unwrap_or_default();
         let content = validate::with_options(pipeline, content, options).await?;
         Ok(Batch {
-            urls: self.urls,
+            urls,
             concurrency: usize::try_from(concurrency.min(MAX_CONCURRENCY)).unwrap_or(1),
             spec: ScanSpec {
                 url: String::new(),

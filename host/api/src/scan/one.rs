@@ -36,7 +36,7 @@ pub(super) struct ScanRequest {
     )]
     url: String,
     /// User agent to send; by default one of current browsers.
-    #[schema(max_length = 1024, pattern = r"^[\t -~]*$")]
+    #[schema(max_length = 1024, pattern = "^[ -~]*$")]
     user_agent: Option<String>,
     /// A page of this URL that the project fetched less than so many seconds ago, with the
     /// same user agent and cloud mode, answers.

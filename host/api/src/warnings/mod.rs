@@ -6,6 +6,7 @@
 //! in the member `warnings`. The names are those of the OpenAPI document, so every operation has
 //! this without a line of its own.
 
+mod described;
 mod nearest;
 mod operations;
 mod schema;
@@ -17,6 +18,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
+pub(crate) use described::Described;
 pub(crate) use operations::Operations;
 pub(crate) use schema::unknown_members;
 

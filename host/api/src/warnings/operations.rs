@@ -20,6 +20,8 @@ pub(crate) struct Operations {
 pub(crate) struct Operation {
     /// Names of its query parameters.
     parameters: Vec<String>,
+    /// Their schemas, in the same order.
+    parameter_schemas: Vec<Value>,
     /// Schema of its JSON body.
     body: Value,
 }
@@ -69,6 +71,22 @@ impl Operations {
         self.routes.at(path).ok()?.value.get(method)
     }
 
+    /// The rule for a whole number at this place of the body.
+    pub(super) fn body_number(&self, operation: &Operation, path: &[Step]) -> Option<String> {
+        let mut schemas = vec![&operation.body];
+        for step in path {
+            schemas = schema::below(&schemas, step, &self.components);
+        }
+        schema::whole_number(&schemas, &self.components)
+    }
+
+    /// The rule for a whole number in this parameter of the query.
+    pub(super) fn parameter_number(&self, operation: &Operation, name: &str) -> Option<String> {
+        let at = operation.parameters.iter().position(|one| one == name)?;
+        let schema = operation.parameter_schemas.get(at)?;
+        schema::whole_number(&[schema], &self.components)
+    }
+
     /// Names that the object at this place may have, without the last step.
     pub(super) fn members_beside(&self, operation: &Operation, path: &[Step]) -> Vec<String> {
         let holder = path.split_last().map_or(path, |(_, holder)| holder);
@@ -82,16 +100,20 @@ impl Operations {
 
 fn operation_of(operation: &Value) -> Operation {
     let parameters = operation.get("parameters").and_then(Value::as_array);
-    let parameters = parameters
+    let (parameters, parameter_schemas) = parameters
         .into_iter()
         .flatten()
         .filter(|parameter| parameter.get("in").and_then(Value::as_str) == Some("query"))
-        .filter_map(|parameter| parameter.get("name").and_then(Value::as_str))
-        .map(str::to_owned)
-        .collect();
+        .filter_map(|parameter| {
+            let name = parameter.get("name").and_then(Value::as_str)?.to_owned();
+            let schema = parameter.get("schema").cloned().unwrap_or_default();
+            Some((name, schema))
+        })
+        .unzip();
     let body = operation.pointer("/requestBody/content/application~1json/schema");
     Operation {
         parameters,
+        parameter_schemas,
         body: body.cloned().unwrap_or_default(),
     }
 }

@@ -70,6 +70,24 @@ pub(super) fn below<'a>(
         .collect()
 }
 
+/// The rule of the first whole number among these schemas, such as `a whole number between 1 and 50`.
+pub(super) fn whole_number(schemas: &[&Value], components: &Value) -> Option<String> {
+    let is_whole = |kind: &Value| match kind {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer"),
+        kind => kind == "integer",
+    };
+    let all = alternatives(schemas, components);
+    let schema = all
+        .into_iter()
+        .find(|schema| schema.get("type").is_some_and(is_whole))?;
+    Some(match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(least), Some(most)) => format!("a whole number between {least} and {most}"),
+        (Some(least), None) => format!("a whole number, {least} or more"),
+        (None, Some(most)) => format!("a whole number, {most} or less"),
+        (None, None) => "a whole number".to_owned(),
+    })
+}
+
 /// Whether objects by any of these schemas may have members of any name.
 fn is_free(schemas: &[&Value]) -> bool {
     let is_open = |schema: &&Value| match schema.get("additionalProperties") {

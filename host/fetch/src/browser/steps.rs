@@ -1,5 +1,6 @@
 //! What a caller may have done in a loaded page, and the options of its screenshots.
 
+use orbweaver_core::json_number::whole;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -11,13 +12,13 @@ pub enum Action {
     /// Clicks the first element that matches, as soon as it is visible.
     Click {
         /// A CSS selector.
-        #[schema(max_length = 1_024)]
+        #[schema(min_length = 1, max_length = 1_024)]
         selector: String,
     },
     /// Clicks a field and enters a text.
     Type {
         /// A CSS selector.
-        #[schema(max_length = 1_024)]
+        #[schema(min_length = 1, max_length = 1_024)]
         selector: String,
         /// The text.
         #[schema(max_length = 10_000)]
@@ -27,6 +28,9 @@ pub enum Action {
     Press {
         /// `Enter`, `Tab`, `Escape`, `Backspace`, `Delete`, `Space`, `ArrowUp`, `ArrowDown`,
         /// `ArrowLeft`, `ArrowRight`, `Home`, `End`, `PageUp` or `PageDown`.
+        #[schema(
+            pattern = "^(Enter|Tab|Escape|Backspace|Delete|Space|ArrowUp|ArrowDown|ArrowLeft|ArrowRight|Home|End|PageUp|PageDown)$"
+        )]
         key: String,
     },
     /// Scrolls the page, by default one screen down.
@@ -36,18 +40,22 @@ pub enum Action {
         direction: Option<ScrollDirection>,
         /// A CSS selector: scrolls to the first element that matches.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(max_length = 1_024)]
+        #[schema(min_length = 1, max_length = 1_024)]
         selector: Option<String>,
     },
     /// Waits for an element, or for a time.
     Wait {
         /// Milliseconds.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "whole",
+            skip_serializing_if = "Option::is_none"
+        )]
         #[schema(minimum = 1, maximum = 10_000)]
         milliseconds: Option<u64>,
         /// A CSS selector that an element has to match.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(max_length = 1_024)]
+        #[schema(min_length = 1, max_length = 1_024)]
         selector: Option<String>,
     },
     /// Takes a screenshot, with the request's options of screenshots.
@@ -85,7 +93,7 @@ pub struct PictureOptions {
     #[schema(minimum = 1, maximum = 100, default = 80)]
     pub quality: Option<u8>,
     /// A CSS selector: only the first element that matches.
-    #[schema(max_length = 1_024)]
+    #[schema(min_length = 1, max_length = 1_024)]
     pub selector: Option<String>,
     /// Tell the page that its visitor prefers dark colours.
     #[schema(default = false)]
