@@ -1,5 +1,6 @@
 //! The HTTP interface: one folder per resource, one file per endpoint.
 
+mod accept;
 mod actors;
 mod answer;
 mod app;

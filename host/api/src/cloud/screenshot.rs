@@ -4,13 +4,14 @@ use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT, CONTENT_TYPE, LINK};
+use http::header::{CONTENT_TYPE, LINK};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::body::Work;
 use super::render::RenderResult;
+use crate::accept;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -34,8 +35,9 @@ pub(super) struct ScreenshotRequest {
 
 /// A screenshot of the whole page; use render with `return_format: png`.
 ///
-/// PNG bytes, or render's body with `Accept: application/json`. Billed one cloud page when a
-/// response arrived. Every answer carries `Deprecation: true` and a `Link` to its successor.
+/// PNG bytes, or render's body where `Accept` prefers `application/json` to `image/png`. Billed one
+/// cloud page when a response arrived. Every answer carries `Deprecation: true` and a `Link` to its
+/// successor.
 #[utoipa::path(
     post,
     path = "/v1/cloud/screenshot",
@@ -46,6 +48,9 @@ pub(super) struct ScreenshotRequest {
         (status = 200, description = "The picture", content(
             (Vec<u8> = "image/png"),
             (RenderResult = "application/json"),
+        ), headers(
+            ("Deprecation" = String, description = "`true`: the endpoint has a successor"),
+            ("Link" = String, description = "The successor, with `rel=\"successor-version\"`"),
         )),
         (status = 501, description = "No browser is configured", body = ErrorBody),
         (status = 502, description = "The page could not be rendered", body = ErrorBody),
@@ -59,10 +64,8 @@ pub(super) async fn screenshot(
     headers: HeaderMap,
     payload: Payload<ScreenshotRequest>,
 ) -> Result<Response, ApiError> {
-    let json = headers
-        .get(ACCEPT)
-        .and_then(|accept| accept.to_str().ok())
-        .is_some_and(|accept| accept.contains("application/json"));
+    let wanted = |kind, subtype| accept::wanted(&headers, kind, subtype);
+    let json = wanted("application", "json") > wanted("image", "png");
     let mut digest = payload.digest();
     // The same body with another Accept is another answer.
     if let Some(first) = digest.first_mut() {

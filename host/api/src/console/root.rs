@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::visitor::Visitor;
 use super::{playground, render};
+use crate::accept;
 use crate::app::App;
 use crate::base::base_url;
 use crate::inside::Inside;
@@ -72,19 +73,7 @@ pub(super) async fn root(
 
 /// Whether `Accept` names HTML, as browsers do. `*/*` alone is a program's.
 pub(crate) fn wants_html(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let is_html = parts
-                .next()
-                .is_some_and(|kind| kind.eq_ignore_ascii_case("text/html"));
-            let refused = |part: &str| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
-            is_html && !parts.any(refused)
-        })
+    accept::wanted(headers, "text", "html").is_named()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use http::{HeaderMap, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -14,6 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::face::{Caller, Face};
+use crate::accept;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
@@ -67,10 +68,13 @@ pub(crate) fn described() -> OpenApiRouter<App> {
         example = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
     ),
     responses(
-        (status = 200, description = "The result, as JSON or, after progress, as server-sent events", body = Object),
+        (status = 200, description = "The result, as JSON or, after progress, as server-sent events", content(
+            (Object = "application/json"),
+            (String = "text/event-stream"),
+        )),
         (status = 202, description = "The notification is accepted"),
         (status = 400, description = "The body is no JSON, or MCP-Protocol-Version is unknown", body = ErrorBody),
-        (status = 406, description = "Accept must name application/json and text/event-stream", body = ErrorBody),
+        (status = 406, description = "Accept must cover application/json and text/event-stream", body = ErrorBody),
         (status = 415, description = "Content-Type must be application/json", body = ErrorBody),
         (status = 422, description = "The body is no JSON-RPC message", body = ErrorBody),
         CommonErrors,
@@ -93,6 +97,7 @@ async fn mcp(
         input::check_json(&body)?;
     }
     parts.extensions.insert(ctx);
+    name_accepted(&mut parts.headers);
     let answer = server
         .handle(Request::from_parts(parts, Full::new(body)))
         .await;
@@ -116,6 +121,15 @@ async fn mcp(
         _ => {}
     }
     Ok(answer)
+}
+
+/// Names both types of answers in `Accept` where its ranges cover them: the server looks for the names.
+fn name_accepted(headers: &mut HeaderMap) {
+    let takes = |kind, subtype| accept::wanted(headers, kind, subtype).is_accepted();
+    if takes("application", "json") && takes("text", "event-stream") {
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(header::ACCEPT, both);
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
