@@ -115,14 +115,14 @@ impl Robots {
 
     /// Whether a group names this agent, so that `*` does not apply to it.
     pub fn names(&self, agent: &str) -> bool {
-        let agent = product_word(agent);
+        let agent = product_of(agent);
         self.groups.iter().any(|group| group.names(agent))
     }
 
-    /// The rules for an agent, by its product token or name: all groups that name it, else all
-    /// groups of `*`.
+    /// The rules for an agent, by its product token, name or `User-Agent` header: all groups that name
+    /// it, else all groups of `*`.
     pub fn rules_for(&self, agent: &str) -> Rules {
-        let agent = product_word(agent);
+        let agent = product_of(agent);
         let named = self.names(agent);
         let mut merged = Rules {
             unreachable: self.unreachable,
@@ -189,6 +189,18 @@ impl Group {
                     || token(line).eq_ignore_ascii_case(agent))
         })
     }
+}
+
+/// The product that a user agent is of. Robots that call themselves a browser name themselves behind
+/// `compatible;`: `Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)`.
+fn product_of(agent: &str) -> &str {
+    let product = product_word(agent);
+    if !product.eq_ignore_ascii_case("mozilla") {
+        return product;
+    }
+    let behind = agent.split_once("compatible;").map(|(_, behind)| behind);
+    let name = behind.map(|behind| product_word(behind.split([';', ')']).next().unwrap_or(behind)));
+    name.filter(|name| !name.is_empty()).unwrap_or(product)
 }
 
 /// The name without version and comment: `MistralAI-User` in `MistralAI-User/1.0`.

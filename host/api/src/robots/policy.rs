@@ -24,7 +24,8 @@ pub(super) struct Params {
     /// Any URL of the site.
     #[param(format = "uri", example = "https://example.com/")]
     url: String,
-    /// Sent as user agent, and added to the policy.
+    /// Sent as user agent, and added to the policy. Its product token is judged:
+    /// `FooBot` of `FooBot/2.1` and of `Mozilla/5.0 (compatible; FooBot/2.1)`.
     #[param(max_length = 1024, pattern = r"^[\t -~]*$")]
     user_agent: Option<String>,
 }

@@ -176,3 +176,33 @@ fn every_byte_string_parses() {
         Robots::parse(&bytes).allows("a", &String::from_utf8_lossy(&bytes));
     }
 }
+
+#[test]
+fn a_robot_that_calls_itself_a_browser_has_the_rules_of_its_name() {
+    let robots = Robots::parse(
+        b"User-agent: FooBot\nDisallow: /foo\n\nUser-agent: Mozilla\nDisallow: /browser\n\n\
+          User-agent: *\nDisallow: /all\n",
+    );
+    for (agent, disallowed) in [
+        ("FooBot/2.1", "/foo"),
+        (
+            "Mozilla/5.0 (compatible; FooBot/2.1; +https://foo.example/bot)",
+            "/foo",
+        ),
+        ("Mozilla/5.0 (compatible;foobot)", "/foo"),
+        (
+            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; FooBot/2.1) Chrome/1",
+            "/foo",
+        ),
+        ("Mozilla/5.0 (compatible; Other/1.0; FooBot/2.1)", "/all"),
+        ("Mozilla/5.0 (X11; Linux x86_64) Firefox/1", "/browser"),
+        ("Mozilla/5.0 (compatible; )", "/browser"),
+        ("Other/1.0 (compatible; FooBot/2.1)", "/all"),
+    ] {
+        let shut: Vec<&str> = ["/foo", "/browser", "/all"]
+            .into_iter()
+            .filter(|path| !robots.allows(agent, path))
+            .collect();
+        assert_eq!(shut, [disallowed], "{agent}");
+    }
+}
