@@ -64,10 +64,10 @@ fn dropped(parameter: &str) -> bool {
         .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// The key of a URL: without fragment, with `%7E` as `~`, and, depending on the rules, without
-/// session identifiers and tracking parameters. Scheme, host, default port and dot segments are
-/// already normalised in a parsed URL. The path's case, a trailing slash, the order of parameters
-/// and all other escapes are significant.
+/// The key of a URL: without fragment, with `%7E` as `~` and the digits of all other escapes in upper
+/// case, and, depending on the rules, without session identifiers and tracking parameters. Scheme,
+/// host, default port and dot segments are already normalised in a parsed URL. The path's case, a
+/// trailing slash, the order of parameters and whether a character is escaped are significant.
 pub fn key(url: &Url, rules: KeyRules) -> String {
     Resolved::from_url(url).map_or_else(|| url.as_str().to_owned(), |url| key_of(&url, rules))
 }
@@ -86,10 +86,10 @@ pub fn key_into(url: &Resolved, rules: KeyRules, out: &mut String) {
     let path = url.path();
     match session_in_path(path).filter(|_| rules.drop_tracking) {
         Some((start, end)) => {
-            push_tilde(path.get(..start).unwrap_or(path), out);
-            push_tilde(path.get(end..).unwrap_or(""), out);
+            push_escaped(path.get(..start).unwrap_or(path), out);
+            push_escaped(path.get(end..).unwrap_or(""), out);
         }
-        None => push_tilde(path, out),
+        None => push_escaped(path, out),
     }
     if let Some(query) = url.query() {
         let mut mark = '?';
@@ -98,7 +98,7 @@ pub fn key_into(url: &Resolved, rules: KeyRules, out: &mut String) {
                 continue;
             }
             out.push(mark);
-            push_tilde(parameter, out);
+            push_escaped(parameter, out);
             mark = '&';
         }
     }
@@ -116,22 +116,24 @@ fn session_in_path(path: &str) -> Option<(usize, usize)> {
     Some((start, start + 1 + len))
 }
 
-/// Appends `text` with `%7E` decoded: RFC 3986, section 2.3, unreserved characters.
-fn push_tilde(text: &str, out: &mut String) {
-    // Few have any escape, and searching for a byte is cheap.
-    if !text.as_bytes().contains(&b'%') {
-        return out.push_str(text);
-    }
+/// Appends `text` with its escapes in one spelling: their digits in upper case (RFC 3986, section
+/// 6.2.2.1), and `%7E` decoded, which older software writes for `~`.
+fn push_escaped(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(at) = rest.find("%7") {
+    // Few have any escape, and searching for a byte is cheap.
+    while let Some(at) = rest.find('%') {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
-        let tilde = escape
-            .as_bytes()
-            .get(2)
-            .is_some_and(|b| matches!(b, b'E' | b'e'));
-        out.push_str(if tilde { "~" } else { "%7" });
-        rest = escape.get(if tilde { 3 } else { 2 }..).unwrap_or("");
+        let digits = escape.get(1..3).unwrap_or("");
+        let is_escape = digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let len = if is_escape { 3 } else { 1 };
+        if digits.eq_ignore_ascii_case("7e") {
+            out.push('~');
+        } else {
+            let written = escape.get(..len).unwrap_or("");
+            out.extend(written.chars().map(|c| c.to_ascii_uppercase()));
+        }
+        rest = escape.get(len..).unwrap_or("");
     }
     out.push_str(rest);
 }
@@ -155,6 +157,11 @@ mod tests {
                 "https://example.org/~ann/~",
             ),
             ("https://example.org/?q=%7Ex#f", "https://example.org/?q=~x"),
+            (
+                "https://e.org/u/%c3%a4?q=%e4%2f",
+                "https://e.org/u/%C3%A4?q=%E4%2F",
+            ),
+            ("https://e.org/u/ä", "https://e.org/u/%C3%A4"),
             (
                 "https://e.org/?utm_source=x&UTM_Medium=y&a=1",
                 "https://e.org/?a=1",
@@ -183,8 +190,12 @@ mod tests {
             "https://e.org/a/",
             "https://e.org/a",
             "https://e.org/a?",
-            "https://e.org/%41",
+            "https://e.org/a%2Fb",
+            "https://e.org/a/b",
             "https://e.org/%2F%7",
+            "https://e.org/%41",
+            "https://e.org/%2541",
+            "https://e.org/%",
             "https://e.org/?b=2&a=1",
             "https://e.org/?a=1&b=2",
             "https://e.org/?side=1&utm=2&inside=3",
@@ -192,6 +203,17 @@ mod tests {
             "http://e.org:8080/",
         ] {
             assert_eq!(key_with(url, true), url);
+        }
+    }
+
+    #[test]
+    fn a_key_is_its_own_key() {
+        for url in [
+            "https://e.org/%%37%65?%%7e",
+            "https://e.org/%c3%a%7e%zz%%a4",
+        ] {
+            let key = key_with(url, true);
+            assert_eq!(key_with(&key, true), key, "{url}");
         }
     }
 

@@ -135,6 +135,8 @@ async fn url_variants_of_one_page_make_one_row(service: Service) {
                 "/a#top",
                 "/%7Eann",
                 "/~ann",
+                "/%c3%a4",
+                "/%C3%A4",
                 "/slash/",
                 "/slash",
                 "/x/../a",
@@ -147,9 +149,9 @@ async fn url_variants_of_one_page_make_one_row(service: Service) {
     // The URL is fetched as the first link to it was written.
     assert_eq!(
         paths(&service, &run).await,
-        ["", "%7Eann", "a;jsessionid=1", "slash", "slash/"]
+        ["", "%7Eann", "%c3%a4", "a;jsessionid=1", "slash", "slash/"]
     );
-    assert_eq!(ground.paths().len(), 5);
+    assert_eq!(ground.paths().len(), 6);
 }
 
 async fn redirects_are_followed_in_scope_and_stored_out_of_scope(service: Service) {
