@@ -7,6 +7,6 @@ mod tokens;
 mod xml;
 
 pub use names::Name;
-pub use references::{Place, decode_into};
+pub use references::{Place, decode_into, is_encoded};
 pub use tokens::{Tag, Token, Tokens};
 pub use xml::xml_root;

@@ -2,7 +2,7 @@
 //! reads them (section 13.2.5.72).
 
 use markup5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// Longest name of a reference: `CounterClockwiseContourIntegral` has 31 letters.
 const MAX_NAME: usize = 32;
@@ -16,13 +16,31 @@ pub enum Place {
     Attribute,
 }
 
-/// Appends `text` to `out` with its references decoded.
+/// Whether [`decode_into`] changes this text.
+pub fn is_encoded(text: &str, place: Place) -> bool {
+    next(text.as_bytes(), place).is_some()
+}
+
+/// Index of the next `&`, or in an attribute of the next NUL.
+fn next(text: &[u8], place: Place) -> Option<usize> {
+    match place {
+        Place::Text => memchr(b'&', text),
+        Place::Attribute => memchr2(b'&', b'\0', text),
+    }
+}
+
+/// Appends `text` to `out` with its references decoded, and in attributes with NULs replaced. What a NUL
+/// in text is depends on the tree.
 pub fn decode_into(text: &str, place: Place, out: &mut String) {
     let (mut copied, mut at) = (0, 0);
     let rest = |at: usize| text.as_bytes().get(at..).unwrap_or_default();
-    while let Some(found) = memchr(b'&', rest(at)) {
+    while let Some(found) = next(rest(at), place) {
         at += found;
-        match decode(text, at + 1, place) {
+        let decoded = match rest(at).first() {
+            Some(0) => Some((Characters::REPLACEMENT, at + 1)),
+            _ => decode(text, at + 1, place),
+        };
+        match decoded {
             Some((characters, end)) => {
                 out.push_str(text.get(copied..at).unwrap_or_default());
                 characters.push_to(out);
@@ -188,6 +206,15 @@ mod tests {
         );
         assert_eq!(decoded("?a=1&amp;b&amp", Place::Attribute), "?a=1&b&");
         assert_eq!(decoded("?a=1&ampb", Place::Attribute), "?a=1&ampb");
+    }
+
+    #[test]
+    fn a_nul_is_replaced_in_attributes_alone() {
+        let source = "\0a\0&amp;\0";
+        let replaced = "\u{fffd}a\u{fffd}&\u{fffd}";
+        assert_eq!(decoded(source, Place::Attribute), replaced);
+        assert_eq!(decoded(source, Place::Text), "\0a\0&\0");
+        assert!(is_encoded("\0", Place::Attribute) && !is_encoded("\0", Place::Text));
     }
 
     fn reference(html: &str, place: Place) -> Option<(String, usize)> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memchr;
-use orbweaver_markup::{Name, Place, Tag, Token, Tokens, decode_into, names};
+use orbweaver_markup::{Name, Place, Tag, Token, Tokens, decode_into, is_encoded, names};
 use orbweaver_urls::{Base, MAX_PAGE_URL_BYTES, Resolved};
 
 use super::facts::PageFacts;
@@ -399,7 +399,7 @@ fn decoded_text(text: &str) -> Cow<'_, str> {
 }
 
 fn decoded_in(source: &str, place: Place) -> Cow<'_, str> {
-    if !source.contains('&') {
+    if !is_encoded(source, place) {
         return Cow::Borrowed(source);
     }
     let mut out = String::with_capacity(source.len());

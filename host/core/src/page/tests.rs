@@ -286,6 +286,12 @@ fn hostile_markup_is_handled_within_bounds() {
 }
 
 #[test]
+fn a_nul_in_a_link_is_replaced_as_in_a_tree() {
+    let found = targets("<base href='/d\0/'><a href='x\0y'>z</a>");
+    assert_eq!(found, ["https://a.example/d%EF%BF%BD/x%EF%BF%BDy"]);
+}
+
+#[test]
 fn the_text_is_the_hashed_text() {
     let html = "<title>T</title><p>One <b>two</b></p><script>no</script><p hidden>x</p>\
                 <div hidden>no</div><p>caf&eacute;";
