@@ -71,6 +71,19 @@ pub(crate) fn check(schema: &Schema, input: &Value) -> Result<(), String> {
         ValidationErrorKind::Minimum { limit } => (parent, format!("must be at least {limit}")),
         ValidationErrorKind::Maximum { limit } => (parent, format!("must be at most {limit}")),
         ValidationErrorKind::Enum { options } => (parent, format!("must be one of {options}")),
+        ValidationErrorKind::Pattern { pattern } => (parent, pattern_rule(pattern)),
+        ValidationErrorKind::MinLength { limit } => {
+            (parent, format!("must have at least {limit} characters"))
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            (parent, format!("must have at most {limit} characters"))
+        }
+        ValidationErrorKind::MinItems { limit } => {
+            (parent, format!("must have at least {limit} items"))
+        }
+        ValidationErrorKind::MaxItems { limit } => {
+            (parent, format!("must have at most {limit} items"))
+        }
         _ => (parent, error.masked().to_string()),
     };
     let field = if field.is_empty() {
@@ -80,6 +93,15 @@ pub(crate) fn check(schema: &Schema, input: &Value) -> Result<(), String> {
     };
     // Both may contain text from the schema or the caller, of any length.
     Err(clean(&format!("{field}: {rule}"), MAX_MESSAGE_BYTES))
+}
+
+/// The rule of a pattern; that of http URLs in the words of all other endpoints.
+fn pattern_rule(pattern: &str) -> String {
+    const OF_URLS: [&str; 3] = ["^[hH][tT][tT][pP][sS]?://", "^(?i)https?://", "^https?://"];
+    if OF_URLS.contains(&pattern) {
+        return "must start with http:// or https://".to_owned();
+    }
+    format!("must match the pattern {pattern}")
 }
 
 fn type_rule(error: &jsonschema::ValidationError<'_>) -> String {
@@ -117,6 +139,8 @@ mod tests {
                 "limit": {"type": "integer", "minimum": 1, "maximum": 50},
                 "mode": {"enum": ["a", "b"]},
                 "deep": {"type": "object", "required": ["key"]},
+                "code": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3},
+                "list": {"type": "array", "minItems": 1, "maxItems": 2},
             },
         }))
         .unwrap();
@@ -146,6 +170,26 @@ mod tests {
             ),
             (json!({"url": "http://x", "odd": 1}), "odd: is unknown"),
             (json!([]), "body: must be of type object"),
+            (
+                json!({"url": "foo"}),
+                "url: must start with http:// or https://",
+            ),
+            (
+                json!({"url": "http://x", "code": "7"}),
+                "code: must match the pattern ^[a-z]+$",
+            ),
+            (
+                json!({"url": "http://x", "code": "abcd"}),
+                "code: must have at most 3 characters",
+            ),
+            (
+                json!({"url": "http://x", "list": []}),
+                "list: must have at least 1 items",
+            ),
+            (
+                json!({"url": "http://x", "list": [1, 2, 3]}),
+                "list: must have at most 2 items",
+            ),
         ];
         for (input, expected) in cases {
             assert_eq!(violation(&input).unwrap_err(), expected);

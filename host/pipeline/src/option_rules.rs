@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use orbweaver_core::json_number;
 use orbweaver_engine::Kind;
 use serde_json::Value;
 
@@ -32,7 +33,8 @@ impl Pipeline {
             return Err(InvalidField::new("extractor_options", rule));
         }
         let mut checked = ExtractorOptions::new();
-        for (role, options) in given {
+        for (role, mut options) in given {
+            json_number::write_integers(&mut options);
             let shown: String = role.chars().filter(|c| !c.is_control()).take(64).collect();
             let field = format!("extractor_options.{shown}");
             self.engine.await_role(&role).await;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::bindings::host::orbweaver::plugin::{pages, types};
 use crate::handle::Handle;
 use crate::page::{Cells, CellsRef};
-use crate::{Call, Error, Page};
+use crate::{Call, Error, Page, input};
 
 thread_local! {
     /// The instance of an extractor or a hook serves one page (guaranteed by the interface), so data
@@ -41,7 +41,7 @@ where
     O: Serialize,
     F: Future<Output = Result<O, Error>>,
 {
-    let input = serde_json::from_str(input).map_err(Error::invalid)?;
+    let input = input::read(input, None)?;
     let output = run(input).await?;
     Ok(serde_json::to_string(&output).map_err(Error::from)?)
 }
@@ -58,7 +58,7 @@ where
     O: Serialize,
     F: Future<Output = Result<Vec<O>, Error>>,
 {
-    let params = serde_json::from_str(params).map_err(Error::invalid)?;
+    let params = input::read(params, None)?;
     let items = fetch(Call {
         domain,
         path,

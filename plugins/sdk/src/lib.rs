@@ -16,6 +16,8 @@ mod handle;
 pub mod head;
 pub mod hook;
 mod host;
+#[cfg(any(test, target_family = "wasm"))]
+mod input;
 pub mod json;
 pub mod jsonld;
 mod macros;

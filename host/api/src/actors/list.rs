@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::input::published;
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
 use crate::error::CommonErrors;
@@ -22,7 +23,7 @@ pub(super) struct Actor {
     version: String,
     /// What it does.
     description: String,
-    /// JSON Schema of its input; null where any object will do.
+    /// JSON Schema of its input; null where any object will do. An optional member may be null.
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Value>,
     /// JSON Schema of `data` in its answer.
@@ -54,7 +55,7 @@ pub(super) async fn list_actors(ctx: Ctx) -> JsonAnswer<ActorList> {
         name: plugin.name,
         version: plugin.version,
         description: plugin.description,
-        input_schema: plugin.input_schema,
+        input_schema: plugin.input_schema.as_ref().map(published),
         output_schema: plugin.output_schema,
     };
     let engine = ctx.engine();

@@ -1,5 +1,6 @@
 //! Actors: plugins that do a task over pages.
 
+mod input;
 mod list;
 mod openapi;
 mod run;
@@ -12,6 +13,7 @@ use super::error::ApiError;
 use crate::app::App;
 use orbweaver_actors::CallError;
 
+pub(super) use input::published;
 pub(super) use openapi::operations;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

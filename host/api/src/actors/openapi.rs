@@ -3,6 +3,8 @@
 use orbweaver_engine::{Kind, PluginInfo};
 use serde_json::{Map, Value, json};
 
+use super::input::published;
+
 /// The contract's own actors; all others are extensions.
 const CONTRACT: [&str; 7] = [
     "extract-article",
@@ -52,7 +54,8 @@ fn operation(actor: &PluginInfo, generic: &Value, schemas: &mut Map<String, Valu
     if let Some(parameters) = fields.get_mut("parameters").and_then(Value::as_array_mut) {
         parameters.retain(|parameter| parameter.get("in") != Some(&json!("path")));
     }
-    let input = embedded(actor.input_schema.as_ref(), name, "input");
+    let input = actor.input_schema.as_ref().map(published);
+    let input = embedded(input.as_ref(), name, "input");
     fields.insert(
         "requestBody".to_owned(),
         json!({"required": true, "content": {"application/json": {

@@ -2,19 +2,16 @@
 
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response};
-use orbweaver_engine::{Engine, Kind, PluginInfo};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::input::accepted;
 use crate::answer::raw_json;
-use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
-use crate::validate::shown;
-use crate::warnings::unknown_members;
 use orbweaver_actors as actors;
 
 /// An actor's answer.
@@ -85,58 +82,4 @@ pub(super) async fn run_actor(
         }
     })
     .await)
-}
-
-/// Checks that the actor is loaded and takes this input. Members that are null and not required are
-/// taken out of it: null is an optional field that is not given, as in all other bodies.
-///
-/// # Errors
-/// 404 for an unknown actor; 422 for an input that its schema or the guard refuses.
-pub(super) async fn accepted(ctx: &Ctx, name: &str, input: &mut Value) -> Result<(), ApiError> {
-    let engine = ctx.engine();
-    engine.await_plugin(Kind::Actor, name).await;
-    let actor = engine.actor(name);
-    let actor = actor.ok_or_else(|| missing(&engine, name))?;
-    if let Some(schema) = &actor.input_schema {
-        ctx.scope.note_unknown(unknown_members(schema, input));
-        drop_absent(schema, input);
-    }
-    check(&ctx.app, &engine, &actor, input).await
-}
-
-fn drop_absent(schema: &Value, input: &mut Value) {
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| {
-        required.is_some_and(|names| names.iter().any(|known| known.as_str() == Some(name)))
-    };
-    if let Some(members) = input.as_object_mut() {
-        members.retain(|name, value| !value.is_null() || is_required(name));
-    }
-}
-
-/// The schema, then the guard: both before an Idempotency-Key is claimed.
-async fn check(
-    app: &App,
-    engine: &Engine,
-    actor: &PluginInfo,
-    input: &Value,
-) -> Result<(), ApiError> {
-    engine
-        .check_input(actor.kind, &actor.name, input)
-        .await
-        .map_err(|error| ApiError::breaks(error.to_string()))?;
-    actors::check_urls(&app.actors, actor, input).map_err(ApiError::breaks)
-}
-
-fn missing(engine: &Engine, name: &str) -> ApiError {
-    let names: Vec<String> = actors::directory(engine)
-        .into_iter()
-        .map(|actor| actor.name)
-        .collect();
-    let there = if names.is_empty() {
-        "no actor is loaded".to_owned()
-    } else {
-        format!("loaded are {}", names.join(", "))
-    };
-    ApiError::not_found(format!("there is no actor `{}`: {there}", shown(name)))
 }

@@ -14,6 +14,7 @@ use crate::input::OptionalPayload;
 use crate::validate::shown;
 use crate::warnings::unknown_members;
 use orbweaver_actors as actors;
+use orbweaver_core::json_number;
 
 /// A fetcher's answer.
 #[derive(Serialize, ToSchema)]
@@ -98,7 +99,8 @@ async fn fetch(
     payload: OptionalPayload<Map<String, Value>>,
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
-    let params = flattened(payload.value);
+    let mut params = flattened(payload.value);
+    json_number::write_integers(&mut params);
     let engine = &ctx.engine();
     engine.await_fetchers().await;
     let Some(fetcher) = engine.fetcher_for(&domain) else {

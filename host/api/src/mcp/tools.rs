@@ -8,6 +8,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::follow::{DEFAULT_WAIT, MAX_WAIT};
+use crate::actors::published;
 use crate::bounds::{DEFAULT_CHARS, MAX_CHARS, MIN_CHARS};
 use crate::operation_input as schema;
 
@@ -315,7 +316,7 @@ fn of_endpoint(document: &Value, endpoint: &Endpoint) -> Option<Tool> {
 
 fn of_actor(actor: &PluginInfo) -> Tool {
     let mut input = match &actor.input_schema {
-        Some(schema @ Value::Object(_)) => schema.clone(),
+        Some(schema @ Value::Object(_)) => published(schema),
         _ => json!({}),
     };
     if let Some(input) = input.as_object_mut() {

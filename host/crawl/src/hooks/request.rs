@@ -1,5 +1,6 @@
 //! The field `hooks` of a crawl request, and its rules.
 
+use orbweaver_core::json_number;
 use orbweaver_engine::{Kind, PluginError};
 use orbweaver_pipeline::Pipeline;
 use orbweaver_pipeline::rules::InvalidField;
@@ -104,11 +105,12 @@ pub async fn check(
 }
 
 fn config(field: &str, given: Option<Value>) -> Result<Value, InvalidField> {
-    let config = match given {
+    let mut config = match given {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(config @ Value::Object(_)) => config,
         Some(_) => return Err(InvalidField::new(field, "must be an object")),
     };
+    json_number::write_integers(&mut config);
     if config.to_string().len() > MAX_CONFIG_BYTES {
         return Err(InvalidField::new(
             field,

@@ -11,7 +11,7 @@ use crate::hook::{
 use crate::{Error, glue};
 
 fn parsed<C: DeserializeOwned>(config: &str) -> Result<C, Error> {
-    serde_json::from_str(config).map_err(|e| Error::field("config", e))
+    crate::input::read(config, Some("config"))
 }
 
 impl From<wit::Visit> for Visit {
