@@ -56,7 +56,8 @@ pub struct ScanResult<'a> {
     #[schema(required = true, value_type = Option<String>)]
     pub article_html: Option<&'a RawValue>,
     /// What type of page it is (`article`, `collection`, `documentation`, `forum`, `listing`,
-    /// `product` or `service`), and how sure that is, 0 to 1.
+    /// `product` or `service`), and how sure that is, 0 to 1; absent where the page has too little to
+    /// judge by.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
     pub page_type: Option<&'a RawValue>,

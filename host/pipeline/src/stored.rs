@@ -83,7 +83,8 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub article_html: Option<Option<&'a RawValue>>,
-    /// `article`, `both`, `full`: what type of page it is, and how sure that is, 0 to 1.
+    /// `article`, `both`, `full`: what type of page it is, and how sure that is, 0 to 1; absent where
+    /// the page has too little to judge by.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
     pub page_type: Option<&'a RawValue>,

@@ -27,15 +27,17 @@ impl Selection {
             return Types::default();
         }
         let survey = Survey::of(view, &self.info, self.root, votes, kind, url);
+        let chars = view
+            .body()
+            .map_or(0, |body| measure::get(&self.info, body.id()).chars);
         let types = if votes.is_clear_article() {
             Types::of_clear_article()
+        } else if chars < NOTHING {
+            Types::default()
         } else {
             Types::of(&survey.page)
         };
         let count = survey.blocks.list.len();
-        let chars = view
-            .body()
-            .map_or(0, |body| measure::get(&self.info, body.id()).chars);
         let fits = chars >= SHORT
             && count <= MOST_BLOCKS
             && survey.depth() <= DEEPEST
@@ -66,10 +68,9 @@ impl Selection {
 pub struct Content {
     /// What kind of page the rules take it for.
     pub kind: Kind,
-    /// What type of page it is.
-    pub page_type: PageType,
-    /// How sure that is, 0 to 1.
-    pub confidence: f32,
+    /// What type of page it is, and how sure that is, 0 to 1; `None` where there is nothing to judge
+    /// by.
+    pub page_type: Option<(PageType, f32)>,
     /// What of the page is content.
     pub selection: Selection,
     /// The page that a `noscript` element holds, where that is the content.
@@ -92,6 +93,9 @@ const RULES: f32 = 0.8;
 /// The largest page that the models are asked about, in nodes: what they read of each takes
 /// memory, and pages for people are smaller.
 const MOST_NODES: u32 = 400_000;
+
+/// Pages of fewer characters have nothing by which the page model could tell their type.
+const NOTHING: u32 = 40;
 
 /// Pages of fewer characters are left to the rules: the block model has seen hardly any, and
 /// on so short a page one wrong block is much of it.
@@ -136,7 +140,7 @@ impl Content {
         if types.share(PageType::Article) >= ARTICLE {
             content.believe(view);
         }
-        (content.page_type, content.confidence) = types.best();
+        content.page_type = types.best();
         content
     }
 
@@ -179,8 +183,7 @@ impl Content {
         }
         Self {
             kind,
-            page_type: PageType::Article,
-            confidence: 0.0,
+            page_type: None,
             selection: found.selection(),
             noscript,
         }

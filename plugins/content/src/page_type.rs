@@ -75,12 +75,12 @@ impl Types {
         Self(shares)
     }
 
-    /// The likeliest type, and its probability.
-    pub fn best(&self) -> (PageType, f32) {
-        let mut best = (PageType::Service, 0.0);
+    /// The likeliest type, and its probability; `None` where nothing is known of any.
+    pub fn best(&self) -> Option<(PageType, f32)> {
+        let mut best: Option<(PageType, f32)> = None;
         for (kind, share) in ALL.into_iter().zip(self.0) {
-            if share > best.1 {
-                best = (kind, share);
+            if share > best.map_or(0.0, |(_, share)| share) {
+                best = Some((kind, share));
             }
         }
         best

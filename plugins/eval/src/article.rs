@@ -112,7 +112,7 @@ fn extract(page: &TruePage) -> Result<Extracted<'_>> {
     Ok(Extracted {
         score: Score::new(page, &text),
         blocks: blocks(parsed.view()?, &page.text, &text),
-        page_type: answer["page_type"].as_str().map(str::to_owned),
+        page_type: answer["page_type"]["name"].as_str().map(str::to_owned),
         text,
     })
 }

@@ -16,10 +16,9 @@ pub struct Article {
     pub meta: Meta,
     /// What kind of page the rules take it for.
     pub kind: Kind,
-    /// What type of page it is.
-    pub page_type: PageType,
-    /// How sure that is, 0 to 1.
-    pub confidence: f32,
+    /// What type of page it is, and how sure that is, 0 to 1; `None` where there is nothing to judge
+    /// by.
+    pub page_type: Option<(PageType, f32)>,
 }
 
 /// Finds the content of a page and what the page says about it. Fails as [`Page::view`].
@@ -33,6 +32,5 @@ pub fn article(page: &Page<'_>) -> Result<Article, Error> {
         text,
         kind: content.kind,
         page_type: content.page_type,
-        confidence: content.confidence,
     })
 }

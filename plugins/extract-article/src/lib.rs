@@ -12,7 +12,8 @@ pub use meta::Meta;
 pub use orbweaver_content::{Kind, PageType};
 
 /// The content as `{"text", "html", "title", "byline", "published", "lang", "excerpt"}`,
-/// each null where the page has none, and `page_type`, `{"name", "confidence"}`. No options.
+/// each null where the page has none, and `page_type`, `{"name", "confidence"}`, null where the page
+/// has too little to judge by. No options.
 ///
 /// `text` has one line a paragraph and does not begin with the page's headline. `html`
 /// holds no more than plain structural elements, with absolute `http` and `https`
@@ -24,7 +25,6 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         html,
         meta,
         page_type,
-        confidence,
         ..
     } = article;
     let mut w = Writer::with_capacity(text.len() + html.len() + 1024);
@@ -36,10 +36,14 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         w.key("published").string_or_null(meta.published.as_deref());
         w.key("lang").string_or_null(meta.lang.as_deref());
         w.key("excerpt").string_or_null(meta.excerpt.as_deref());
-        w.key("page_type").object(|w| {
-            w.key("name").string(page_type.name());
-            w.key("confidence").raw(&format!("{confidence:.2}"));
-        });
+        w.key("page_type");
+        match page_type {
+            Some((page_type, confidence)) => w.object(|w| {
+                w.key("name").string(page_type.name());
+                w.key("confidence").raw(&format!("{confidence:.2}"));
+            }),
+            None => w.null(),
+        };
     });
     Ok(w.finish())
 }

@@ -354,17 +354,30 @@ fn hostile_markup_stays_text_or_goes() {
 #[test]
 fn the_answer_is_json_with_nulls_for_what_is_missing() {
     let document = Document::new(URL, "<p>Hello \"you\"");
-    let mut answer: serde_json::Value =
+    let answer: serde_json::Value =
         serde_json::from_str(&extract(&document.page(), "").unwrap()).unwrap();
-    let page_type = answer.as_object_mut().unwrap().remove("page_type").unwrap();
-    assert!(page_type["name"].is_string(), "{page_type}");
-    let confidence = page_type["confidence"].as_f64().unwrap();
-    assert!((0.0..=1.0).contains(&confidence), "{page_type}");
     let expected = serde_json::json!({
+        "page_type": null,
         "text": "Hello \"you\"", "html": "<p>Hello &quot;you&quot;</p>\n", "title": null,
         "byline": null, "published": null, "lang": null, "excerpt": "Hello \"you\"",
     });
     assert_eq!(answer, expected);
+}
+
+#[test]
+fn a_page_has_a_type_where_there_is_something_to_judge_by() {
+    let page_type = |html: &str| {
+        let document = Document::new(URL, html);
+        let answer = extract(&document.page(), "").unwrap();
+        serde_json::from_str::<serde_json::Value>(&answer).unwrap()["page_type"].clone()
+    };
+    for html in ["", "<p>Hello", "<title>A title</title><div id=root></div>"] {
+        assert_eq!(page_type(html), serde_json::Value::Null, "{html}");
+    }
+    let found = page_type(&"<p>A paragraph of some words that say something.".repeat(5));
+    assert!(found["name"].is_string(), "{found}");
+    let confidence = found["confidence"].as_f64().unwrap();
+    assert!((0.0..=1.0).contains(&confidence), "{found}");
 }
 
 #[test]
