@@ -115,6 +115,58 @@ async fn null_is_an_optional_field_that_is_not_given() {
 }
 
 #[tokio::test]
+async fn inputs_of_actors_are_read_as_all_other_bodies() {
+    let (service, origin) = (Service::start().await, site().await);
+    let input = json!({"url": origin.url("/article"), "wpm": 200.0, "include_comments": null});
+    let article = run(&service, "extract-article", input).await;
+    assert_eq!(article["warnings"], Value::Null, "{article}");
+    for (actor, input, expected) in [
+        (
+            "check-links",
+            r#"{"url": "foo"}"#,
+            "url: must start with http:// or https://",
+        ),
+        (
+            "sitemap-audit",
+            r#"{"url": "https://a.example/", "max_urls": 1.5}"#,
+            "max_urls: must be of type integer",
+        ),
+        (
+            "internal-link-graph",
+            r#"{"crawl_id": 10000000000000000000}"#,
+            "crawl_id: must be at most 9007199254740991",
+        ),
+    ] {
+        let input: Value = serde_json::from_str(input).unwrap();
+        let path = format!("/v1/actors/{actor}");
+        let answer = service.client().post(&path, &input).await;
+        assert_eq!(answer.error(422, "INVALID_INPUT"), expected, "{actor}");
+    }
+    let path = "/v1/actors/internal-link-graph";
+    let unknown = service.client().post(path, &json!({"crawl_id": 6.0})).await;
+    let said = unknown.error(404, "NOT_FOUND");
+    assert!(said.starts_with("crawl_id: "), "{said}");
+}
+
+#[tokio::test]
+async fn published_schemas_take_null_for_optional_members() {
+    let service = Service::start().await;
+    let list = service.client().get("/v1/actors").await.ok();
+    let document = service.stranger().get("/openapi.json").await.ok();
+    let actors = list["items"].as_array().unwrap();
+    let listed = actors.iter().find(|actor| actor["name"] == "check-links");
+    let listed = &listed.unwrap()["input_schema"];
+    let described = &document["components"]["schemas"]["ActorCheckLinksInput"];
+    for schema in [listed, described] {
+        let members = &schema["properties"];
+        let width = &members["max_concurrent"]["type"];
+        assert_eq!(*width, json!(["integer", "null"]), "{schema}");
+        let modes = &members["cloud_retry_mode"]["enum"];
+        assert_eq!(*modes, json!(["chrome", "proxy", null]), "{schema}");
+    }
+}
+
+#[tokio::test]
 async fn each_link_that_answers_costs_a_page() {
     let (service, origin) = (Service::start().await, site().await);
     let input = json!({"urls": [origin.url("/"), origin.url("/gone"), "mailto:a@b.example"]});
@@ -211,6 +263,55 @@ async fn reading_sitemaps_is_free_and_checking_listed_urls_is_billed() {
     assert_eq!(audit["data"]["summary"]["client_error"], 1, "{audit}");
     let billed = audit["data"]["pages_billed"].as_u64().unwrap();
     assert_eq!(service.billed().await, (billed, 0));
+}
+
+#[tokio::test]
+async fn the_audit_of_sitemaps_tells_the_pages_that_are_billed() {
+    let (service, origin) = (Service::start().await, site().await);
+    origin.set("/robots.txt", Reply::text("User-agent: *\nAllow: /\n"));
+    // Fragments make no other page, and a listed URL is probed whatever is there.
+    let listed = ["/docs/a", "/docs/a#1", "/docs/a#2", "/robots.txt"];
+    let list: Vec<String> = listed.iter().map(|path| origin.url(path)).collect();
+    origin.set("/list.txt", Reply::text(list.join("\n")));
+    let input = json!({"url": origin.url("/list.txt")});
+    let audit = run(&service, "sitemap-audit", input).await;
+    let data = &audit["data"];
+    assert_eq!(data["total_urls_probed"], 2, "{data}");
+    assert_eq!(data["pages_billed"], 2, "{data}");
+    assert_eq!(service.billed().await, (2, 0));
+}
+
+#[tokio::test]
+async fn at_a_cap_audits_tell_what_they_did_not_request() {
+    let (service, origin) = (Service::start().await, site().await);
+    let paths: Vec<String> = (0..5).map(|at| format!("/many/{at}")).collect();
+    for path in &paths {
+        origin.set(path, Reply::html("<title>One of many</title>"));
+    }
+    let urls: Vec<String> = paths.iter().map(|path| origin.url(path)).collect();
+    origin.set("/list.txt", Reply::text(urls.join("\n")));
+    let audit = json!({"url": origin.url("/list.txt")});
+    let links = json!({"urls": urls});
+    for (actor, input, names) in [
+        (
+            "sitemap-audit",
+            audit,
+            ["total_urls_probed", "pages_billed", "not_probed"],
+        ),
+        ("check-links", links, ["total", "ok", "not_checked"]),
+    ] {
+        let client = service.other_project(actor).await;
+        let project = service.app.store.project_named(actor).await;
+        let project = project.unwrap().unwrap().id;
+        let quota = &service.app.accounts.quota;
+        // Two of the 200 pages of a day are left.
+        let held = quota.reserve(project, Amount::pages(198)).await.unwrap();
+        let path = format!("/v1/actors/{actor}");
+        let answer = client.post(&path, &input).await.ok();
+        let found = names.map(|name| answer["data"][name].as_u64());
+        assert_eq!(found, [2, 2, 3].map(Some), "{answer}");
+        drop(held);
+    }
 }
 
 #[tokio::test]

@@ -246,10 +246,11 @@ impl HttpHost for CallHost {
         let choice = request.proxy.clone();
         let pool = choice.as_ref().map(|one| self.pool(one)).transpose()?;
         let usd_per_gb = pool.map_or(0.0, |(_, price)| price);
+        let frees = self.ledger.frees(request.respect_robots);
         let ticket = if pool.is_some() {
             self.ledger.cloud_page(false).await
         } else {
-            let may_be_free = request.method == "GET";
+            let may_be_free = request.method == "GET" && frees != Some(false);
             self.ledger.page(&request.url, may_be_free).await
         }
         .map_err(|error| self.quota(error))?;
@@ -257,7 +258,6 @@ impl HttpHost for CallHost {
             .method
             .parse()
             .map_err(|_| CodedError::invalid("method: GET, HEAD or POST".to_owned()))?;
-        let frees = self.ledger.frees(request.respect_robots);
         let allowed = Arc::clone(&request.allowed);
         let secret_hosts = secrets.hosts();
         let mut headers = request.headers;
@@ -291,7 +291,7 @@ impl HttpHost for CallHost {
         let ended = match &fetched {
             Ok(response) => Ended {
                 answered: true,
-                free: frees || is_free(response),
+                free: frees.unwrap_or_else(|| is_free(response)),
                 cost_usd: usd(traffic_micros(response.wire_bytes, usd_per_gb)),
             },
             Err(_) => Ended::default(),

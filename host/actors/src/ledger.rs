@@ -75,8 +75,8 @@ impl Ledger {
         })
     }
 
-    /// Whether a request is free whatever its response is.
-    pub(super) fn frees(&self, respects_robots: bool) -> bool {
+    /// Whether a request is free whatever its response is; `None` where the response tells.
+    pub(super) fn frees(&self, respects_robots: bool) -> Option<bool> {
         self.tariff.frees(respects_robots)
     }
 

@@ -49,11 +49,11 @@ impl Tariff {
         count: Count::Urls { least: 1 },
     };
 
-    /// Whether a file is free by what it is read for: the sitemap audit looks for sitemaps in spite of
-    /// robots.txt, and for the URLs that they list only as far as it allows. So a missing sitemap and a
-    /// feed are free, too.
-    pub(super) fn frees(self, respects_robots: bool) -> bool {
-        self.call == SITEMAP_AUDIT && !respects_robots
+    /// Whether a file is free by what it is read for; `None` where its response tells. The sitemap
+    /// audit looks for sitemaps in spite of robots.txt, and for the URLs that they list only as far as
+    /// it allows. So a missing sitemap and a feed are free, and a listed URL is not, whatever is there.
+    pub(super) fn frees(self, respects_robots: bool) -> Option<bool> {
+        (self.call == SITEMAP_AUDIT).then_some(!respects_robots)
     }
 
     /// Tariff of an actor. Built-in actors have their own; a plugin that replaces one keeps its

@@ -50,7 +50,12 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     let robots = match origin(page.final_url()) {
         Some(origin) => {
             let request = Request::get(format!("{origin}/robots.txt")).respect_robots(false);
-            RobotsFile::of(fetch(request).await.as_ref())
+            let answer = fetch(request).await;
+            if let Some(error) = answer.as_ref().err().filter(|error| error.is_exhaustion()) {
+                // The file was not asked for, so nothing is known of it.
+                return Err(error.clone());
+            }
+            RobotsFile::of(answer.as_ref())
         }
         None => RobotsFile::Missing,
     };

@@ -67,13 +67,13 @@ pub struct Output {
     pub source_url: Option<String>,
     /// Status of its response; null for a list.
     pub source_status_code: Option<u16>,
-    /// Number of distinct links.
+    /// Number of distinct links that were checked.
     pub total: u64,
     /// Number of working links, including recovered ones.
     pub ok: u64,
     /// Number of broken links.
     pub broken: u64,
-    /// Number of links that were not requested.
+    /// Number of links that are not to be requested.
     pub excluded: u64,
     /// Number of broken links that were retried.
     pub cloud_retried: u64,
@@ -81,9 +81,10 @@ pub struct Output {
     pub cloud_recovered: u64,
     /// Cost of the retries in US dollars.
     pub cloud_cost_usd: f64,
-    /// Number of distinct links of the page beyond the 1,000 that are checked.
+    /// Number of distinct links that were not checked: those of the page beyond the first 1,000, and
+    /// those that a cap of the project or a budget of the call kept from being requested.
     pub not_checked: u64,
-    /// One per distinct link, in the order of their first appearance.
+    /// One per checked link, in the order of their first appearance.
     pub items: Vec<Item>,
 }
 
@@ -137,12 +138,14 @@ pub async fn run(input: Input) -> Result<Output, Error> {
         findings.found(entry.map(|entry| Item::new(entry.url.clone(), verdict.clone())))
     })
     .await?;
+    let planned = plan.entries.len();
     let mut items: Vec<Item> = plan
         .entries
         .into_iter()
         .zip(verdicts)
-        .map(|(entry, verdict)| Item::new(entry.url, verdict))
+        .filter_map(|(entry, verdict)| Some(Item::new(entry.url, verdict?)))
         .collect();
+    let not_requested = (planned - items.len()) as u64;
     let retried = match input.cloud_retry {
         true => {
             let pool = input.proxy_pool.as_deref().unwrap_or("residential");
@@ -164,7 +167,7 @@ pub async fn run(input: Input) -> Result<Output, Error> {
         cloud_retried: retried.tried,
         cloud_recovered: retried.recovered,
         cloud_cost_usd: retried.cost_usd,
-        not_checked: plan.not_checked,
+        not_checked: plan.not_checked + not_requested,
         items,
     })
 }

@@ -71,13 +71,14 @@ impl Verdict {
 }
 
 /// Requests every link without a known result, at most `width` in parallel; the results are in
-/// their order. `found` is told each result, with the link's index, as soon as it is known;
-/// an error of it ends the work.
+/// their order, and `None` where a cap or a budget of the call kept the link from being requested.
+/// `found` is told each result, with the link's index, as soon as it is known; an error of it ends
+/// the work.
 pub async fn all(
     entries: &[Entry],
     width: usize,
     found: impl Fn(usize, &Verdict) -> Result<(), Error>,
-) -> Result<Vec<Verdict>, Error> {
+) -> Result<Vec<Option<Verdict>>, Error> {
     let stopped: RefCell<Result<(), Error>> = RefCell::new(Ok(()));
     let tell = |at: usize, verdict: &Verdict| {
         if let Err(error) = found(at, verdict) {
@@ -96,7 +97,9 @@ pub async fn all(
         if let Some(known) = &entry.known {
             return tell(at, known);
         }
-        let verdict = one(&entry.url).await;
+        let Some(verdict) = one(&entry.url).await else {
+            return;
+        };
         tell(at, &verdict);
         if let Some(slot) = verdicts.borrow_mut().get_mut(at) {
             *slot = Some(verdict);
@@ -104,11 +107,7 @@ pub async fn all(
     })
     .await;
     stopped.into_inner()?;
-    let unasked = || Verdict::without_answer(Status::Excluded, "not requested".to_owned());
-    let verdicts = verdicts.into_inner().into_iter();
-    Ok(verdicts
-        .map(|verdict| verdict.unwrap_or_else(unasked))
-        .collect())
+    Ok(verdicts.into_inner())
 }
 
 /// Does `work` for 0 to `count`, at most `width` in parallel. Each worker takes the next item when
@@ -124,7 +123,7 @@ pub async fn each(count: usize, width: usize, work: impl AsyncFn(usize)) {
     join_all((0..width.min(count)).map(|_| worker())).await;
 }
 
-async fn one(url: &str) -> Verdict {
+async fn one(url: &str) -> Option<Verdict> {
     let head = fetch(Request::head(url).timeout(HEAD_TIMEOUT)).await;
     let answer = match head {
         Ok(page) if page.status() < 400 => Ok(page),
@@ -132,13 +131,17 @@ async fn one(url: &str) -> Verdict {
         // HEAD may be refused while GET is not.
         Ok(_) | Err(_) => fetch(Request::get(url).timeout(GET_TIMEOUT)).await,
     };
-    match answer {
-        Ok(page) => Verdict::answered(page.status(), redirected(url, &page)),
-        Err(error) if error.is_refusal() => {
-            Verdict::without_answer(Status::Excluded, error.message().to_owned())
-        }
-        Err(error) => Verdict::without_answer(Status::Broken, error.message().to_owned()),
-    }
+    let error = match answer {
+        Ok(page) => return Some(Verdict::answered(page.status(), redirected(url, &page))),
+        Err(error) if error.is_exhaustion() => return None,
+        Err(error) => error,
+    };
+    let status = if error.is_refusal() {
+        Status::Excluded
+    } else {
+        Status::Broken
+    };
+    Some(Verdict::without_answer(status, error.message().to_owned()))
 }
 
 /// The final URL, if it differs from the requested one.

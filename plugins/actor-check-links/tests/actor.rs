@@ -260,6 +260,23 @@ fn links_beyond_the_bound_are_counted() {
 }
 
 #[test]
+fn links_that_a_cap_keeps_from_being_requested_are_not_checked() {
+    let cap = Error::new(Code::Quota, "daily page cap exceeded");
+    let site = site().fails("https://site.example/late", cap);
+    let asked = site.asked();
+    let urls = json!(["https://site.example/works", "https://site.example/late"]);
+    let found = check(site, json!({"urls": urls, "cloud_retry": true})).expect("an answer");
+    let numbers = ["total", "ok", "broken", "excluded", "not_checked"];
+    let numbers = numbers.map(|name| found[name].as_u64());
+    assert_eq!(numbers, [1, 1, 0, 0, 1].map(Some), "{found:#}");
+    assert_eq!(found["items"].as_array().map(Vec::len), Some(1));
+    assert!(
+        !asked.borrow().iter().any(|a| a.starts_with("GET ")),
+        "no second try"
+    );
+}
+
+#[test]
 fn wrong_input_names_the_field() {
     let many: Vec<String> = (0..201)
         .map(|i| format!("https://site.example/{i}"))

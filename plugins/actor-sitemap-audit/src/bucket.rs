@@ -135,7 +135,7 @@ fn is_for_search(agent: &str) -> bool {
 
 /// Normalises a URL. Tracking parameters are kept: a canonical URL without them is a different URL,
 /// which the sitemap should list instead.
-fn key(url: &str) -> Option<String> {
+pub(crate) fn key(url: &str) -> Option<String> {
     let rules = KeyRules {
         drop_tracking: false,
     };

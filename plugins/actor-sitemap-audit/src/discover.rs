@@ -10,6 +10,7 @@ use orbweaver_sdk::{Error, Page};
 use orbweaver_sitemaps::{Entry, parse_text, unpack};
 
 use crate::Sitemap;
+use crate::bucket::key;
 
 /// Most sitemaps read of one site. An index may name 50,000, but these are enough for a site of two
 /// million URLs.
@@ -107,8 +108,11 @@ pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, 
             }
         }
         for entry in sitemap.pages {
-            // URLs that are only counted are kept as hashes.
-            if listed.insert(std::hash::BuildHasher::hash_one(&hasher, &entry.url)) {
+            // URLs that are only counted are kept as hashes. Spellings of one URL are one request, as
+            // they are in the bill.
+            let key = key(&entry.url);
+            let key = key.as_deref().unwrap_or(&entry.url);
+            if listed.insert(std::hash::BuildHasher::hash_one(&hasher, key)) {
                 found.total += 1;
                 if found.urls.len() < limit {
                     found.urls.push(entry);

@@ -50,7 +50,7 @@ pub struct Output {
     pub total_urls_in_sitemap: u64,
     /// Number of URLs requested.
     pub total_urls_probed: u64,
-    /// Number of URLs not requested for lack of time.
+    /// Number of URLs not requested: the time was over, or a cap or a budget was reached.
     pub not_probed: u64,
     /// Number of URLs that responded, which are billed.
     pub pages_billed: u64,

@@ -15,7 +15,8 @@ const WIDTH: usize = 24;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Requests the URLs; results are in their order. Each worker takes the next URL when it is done,
-/// and drops the page; none is started at `until` or later.
+/// and drops the page; none is started at `until` or later. A URL that a cap or a budget of the call
+/// keeps from being requested has no result.
 pub async fn all(urls: Vec<Entry>, until: Instant) -> Vec<Item> {
     let count = urls.len();
     let waiting = RefCell::new(urls.into_iter().enumerate());
@@ -29,7 +30,7 @@ pub async fn all(urls: Vec<Entry>, until: Instant) -> Vec<Item> {
             let Some((at, entry)) = next else { return };
             let item = one(entry).await;
             if let Some(slot) = items.borrow_mut().get_mut(at) {
-                *slot = Some(item);
+                *slot = item;
             }
         }
     };
@@ -37,12 +38,13 @@ pub async fn all(urls: Vec<Entry>, until: Instant) -> Vec<Item> {
     items.into_inner().into_iter().flatten().collect()
 }
 
-async fn one(entry: Entry) -> Item {
+async fn one(entry: Entry) -> Option<Item> {
     let request = Request::get(&entry.url)
         .follow_redirects(false)
         .timeout(TIMEOUT);
     match fetch(request).await {
-        Ok(page) => Item::of(entry, &page),
-        Err(error) => Item::failed(entry, &error),
+        Ok(page) => Some(Item::of(entry, &page)),
+        Err(error) if error.is_exhaustion() => None,
+        Err(error) => Some(Item::failed(entry, &error)),
     }
 }

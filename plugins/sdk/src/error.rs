@@ -206,6 +206,12 @@ impl Error {
         )
     }
 
+    /// Whether a cap or a budget is used up, or the call is being ended. The error then says nothing
+    /// about the target: a list of results counts it as not requested, beside those that failed.
+    pub const fn is_exhaustion(&self) -> bool {
+        matches!(self.code, Code::Quota | Code::Budget | Code::Cancelled)
+    }
+
     /// Whether the host did not do what was asked: the guard, robots.txt, a permission, a budget or
     /// a cap is against it, or something is not configured.
     pub const fn is_refusal(&self) -> bool {
