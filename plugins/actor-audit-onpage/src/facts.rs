@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use orbweaver_content::visible;
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::text::{self, Counter, Piece};
@@ -41,7 +42,7 @@ pub struct Link<'p> {
     pub href: &'p str,
     /// Its target, if that is an `http` or `https` URL.
     pub target: Option<Resolved>,
-    /// Whether the target is on the page's own site (same host, with or without `www.`).
+    /// Whether the target is on the page's own site (same host, with or without `www.`, and port).
     pub internal: bool,
     /// Whether its `rel` has nofollow, ugc or sponsored.
     pub nofollow: bool,
@@ -191,7 +192,7 @@ impl<'p> Facts<'p> {
         let Some(body) = self.view.body() else { return };
         let mut counter = Counter::default();
         let mut collapse = text::Collapse::default();
-        for piece in text::pieces(body) {
+        for piece in visible::pieces(body) {
             match piece {
                 Piece::Text(text) => {
                     counter.push(text);
@@ -277,7 +278,7 @@ impl<'p> Facts<'p> {
     pub fn head_links(&self, rel: &str) -> impl Iterator<Item = (&'p str, Node<'p>)> {
         let links = self.head.links.iter().filter(move |link| link.is(rel));
         links
-            .filter(|link| self.in_head(link.node))
+            .filter(|link| link.is_in_head())
             .map(|link| (link.href, link.node))
     }
 
@@ -318,12 +319,12 @@ impl<'p> Facts<'p> {
         base.join(href)
     }
 
-    /// Whether a URL is on the page's own site.
+    /// Whether a URL is on the page's own site. http and https on their default ports are one site.
     pub fn is_own(&self, url: &Resolved) -> bool {
         let bare = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
         self.url
             .as_ref()
-            .is_some_and(|own| bare(own.host()) == bare(url.host()))
+            .is_some_and(|own| bare(own.host()) == bare(url.host()) && own.port() == url.port())
     }
 
     /// Whether a URL is probably on another host of the page's owner, judged by the name: such as

@@ -1,8 +1,8 @@
 //! The actor fetches the page and its site's robots.txt.
 
 use orbweaver_actor_audit_onpage::{Input, run};
-use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use orbweaver_sdk::{Code, Error};
 use serde_json::Value;
 
 fn answer(site: Site, url: &str) -> Result<Value, Error> {
@@ -91,6 +91,29 @@ fn a_missing_robots_txt_allows_all_and_a_failing_one_is_reported() {
     assert!(!has(page().page(robots(404)), "robots-txt-unreachable"));
     assert!(has(page().page(robots(503)), "robots-txt-unreachable"));
     assert!(has(page(), "robots-txt-unreachable"), "no answer at all");
+}
+
+#[test]
+fn robots_txt_that_a_cap_keeps_from_being_read_is_not_unreachable() {
+    let site = Site::default()
+        .page(Document::new("https://a.example/", "<p>x"))
+        .fails(
+            "https://a.example/robots.txt",
+            Error::new(Code::Quota, "daily page cap exceeded"),
+        );
+    let error = answer(site, "https://a.example/").expect_err("an error");
+    assert_eq!(error.code(), Code::Quota);
+}
+
+#[test]
+fn words_are_those_that_readers_see() {
+    let html = "<h5 hidden>one two</h5><div style='display:none'>three</div><p>four <b>five</b>";
+    let site = Site::default()
+        .page(Document::new("https://a.example/", html))
+        .page(Document::new("https://a.example/robots.txt", "").status(404));
+    let found = answer(site, "https://a.example/").expect("an answer");
+    assert_eq!(found["stats"]["word_count"], 2);
+    assert_eq!(found["stats"]["text_bytes"], 9);
 }
 
 #[test]

@@ -99,6 +99,8 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("noimageindex", clean().swap(ROBOTS, "noimageindex"), clean()),
         ("meta-refresh", clean().head("<meta http-equiv=refresh content='5; url=/other'>"), clean().head("<noscript><meta http-equiv=refresh content='0; url=/plain'></noscript>")),
         ("metas-in-body", clean().body("<meta name=description content='too late'>"), clean().body("<meta itemprop=x content=y><link rel=stylesheet href=/b.css>")),
+        ("metas-in-body", clean().body("<link rel=canonical href=/late>"), clean().body("<meta name=robots content=noindex>")),
+        ("noindex", clean().body("<meta name=robots content=noindex>"), clean()),
         ("metas-in-body", clean().swap(TITLE, "").body("<title>How to prune an old apple tree in winter</title>"), clean().body("<title>A drawing</title>")),
         // Title and description
         ("title-missing", with_title(" "), clean()),
@@ -188,6 +190,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("placeholder-text", clean().body("<p>Lorem  Ipsum dolor sit amet"), clean().body("<p>Lorem is a word")),
         ("doctype-missing", clean().swap("<!DOCTYPE html>", ""), clean().swap("<!DOCTYPE html>", "<!doctype html SYSTEM 'about:legacy-compat'>")),
         ("charset-missing", clean().header("content-type", "text/html").swap("<meta charset=\"utf-8\">", ""), clean().header("content-type", "text/html")),
+        ("charset-missing", clean().header("content-type", "text/html; x=charset=utf-8").swap("<meta charset=\"utf-8\">", "<meta property=og:url content='/nocharset'>"), clean().header("content-type", "text/html").swap("<meta charset=\"utf-8\">", "<meta http-equiv=Content-Type content='text/html; charset=utf-8'>")),
         ("charset-missing", clean().header("content-type", "text/html").swap("<meta charset=\"utf-8\">", &format!("<!--{}--><meta charset=utf-8>", " ".repeat(1024))), clean().swap("<meta charset=\"utf-8\">", "")),
         ("dom-too-large", clean().body(&"<b>x</b>".repeat(1_500)), clean().body(&"<b>x</b>".repeat(1_300))),
         ("dom-too-deep", clean().body(&"<div>".repeat(33)), clean().body(&"<div>".repeat(20))),

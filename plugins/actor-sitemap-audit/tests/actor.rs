@@ -149,6 +149,43 @@ fn no_more_than_max_urls_are_requested() {
 }
 
 #[test]
+fn spellings_of_one_url_are_one_url() {
+    let list = "https://site.example/~a#1\nhttps://site.example/~a\nhttps://site.example/%7ea#2\n";
+    let site = Site::default()
+        .page(at("/map.txt", list))
+        .page(at("/~a#1", "<p>A"));
+    let found = audit(site, json!({"url": "https://site.example/map.txt"})).expect("an answer");
+    for name in ["total_urls_in_sitemap", "total_urls_probed", "pages_billed"] {
+        assert_eq!(found[name], 1, "{name}: {found:#}");
+    }
+    assert_eq!(found["items"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn urls_that_a_cap_keeps_from_being_requested_are_counted_apart() {
+    let list = "https://site.example/a\nhttps://site.example/b\nhttps://site.example/c\n";
+    let cap = Error::new(Code::Quota, "daily page cap exceeded");
+    let budget = Error::new(Code::Budget, "the budget of 2 requests is exhausted");
+    let site = Site::default()
+        .page(at("/map.txt", list))
+        .page(at("/a", "<p>A"))
+        .fails("https://site.example/b", cap)
+        .fails("https://site.example/c", budget);
+    let found = audit(site, json!({"url": "https://site.example/map.txt"})).expect("an answer");
+    assert_eq!(
+        (
+            &found["total_urls_probed"],
+            &found["not_probed"],
+            &found["summary"]["network_error"],
+            &found["summary"]["ok"]
+        ),
+        (&json!(1), &json!(2), &json!(0), &json!(1)),
+        "{found:#}"
+    );
+    assert_eq!(found["items"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn the_url_of_a_sitemap_can_be_given() {
     let found = audit(
         site(),
@@ -175,6 +212,20 @@ fn another_spelling_of_its_own_url_is_canonical() {
     let found = audit(site, json!({"url": "https://site.example/map.txt"})).expect("an answer");
     let buckets = [0, 1].map(|at| found["items"][at]["bucket"].clone());
     assert_eq!(buckets, ["ok", "canonicalised_away"], "{found:#}");
+}
+
+#[test]
+fn of_metas_in_the_body_only_those_for_robots_count() {
+    let list = "https://site.example/a\nhttps://site.example/b\n";
+    let hidden = "<p>x<meta name=robots content=noindex>";
+    let site = Site::default()
+        .page(at("/map.txt", list))
+        .page(at("/a", "<p>x<link rel=canonical href='/other'>"))
+        .page(at("/b", hidden));
+    let found = audit(site, json!({"url": "https://site.example/map.txt"})).expect("an answer");
+    let buckets = [0, 1].map(|at| found["items"][at]["bucket"].clone());
+    assert_eq!(buckets, ["ok", "noindex"], "{found:#}");
+    assert_eq!(found["items"][0]["canonical"], Value::Null);
 }
 
 #[test]

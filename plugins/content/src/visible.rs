@@ -1,6 +1,7 @@
 //! What of a page no reader sees.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
+use orbweaver_sdk::text::{self, Piece};
 
 /// How an element's attributes change its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,14 @@ pub enum Look {
     Heading(u8),
     /// A table that is none by its role.
     Presentation,
+}
+
+/// The text below `node` that readers see, or of `node` itself if it is a text: without elements that
+/// are hidden by what they are or by their attributes, except `node` itself.
+pub fn pieces<'a>(node: Node<'a>) -> impl Iterator<Item = Piece<'a>> {
+    text::pieces_but(node, |element: Node<'a>| {
+        look(element, element.tag()) == Look::Hidden
+    })
 }
 
 /// Reads the attributes that hide an element or change what it is.

@@ -1,12 +1,14 @@
 //! The visible text of a page: without hidden elements, white space collapsed, blocks separated.
 
 mod escape;
+mod pieces;
 mod scan;
 mod set;
 
 use crate::{Node, tag};
 
 pub use escape::push_escaped_html;
+pub use pieces::{ByTag, Hides, Piece, Pieces, pieces, pieces_but};
 pub use set::ByteSet;
 
 /// Output of text: a string, or the inside of a JSON string.
@@ -113,64 +115,6 @@ pub fn is_block(tag: u16) -> bool {
             | tag::PLAINTEXT
             | tag::XMP
     )
-}
-
-/// A piece of the visible text, in document order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
-    /// The text of one text node, white space as in the source.
-    Text(&'a str),
-    /// A block starts or ends, or a `<br>`: the texts around it are on different lines.
-    Break,
-}
-
-/// The visible text below `node`, or of `node` itself if it is a text. One pass without recursion.
-/// Hidden elements are left out, except `node` itself.
-pub fn pieces<'a>(node: Node<'a>) -> Pieces<'a> {
-    Pieces {
-        view_end: node.end(),
-        start: node,
-        next: node.id(),
-        closes: Vec::new(),
-    }
-}
-
-/// See [`pieces`].
-pub struct Pieces<'a> {
-    start: Node<'a>,
-    next: u32,
-    view_end: u32,
-    /// Ends of the open blocks, innermost last.
-    closes: Vec<u32>,
-}
-
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
-
-    fn next(&mut self) -> Option<Piece<'a>> {
-        while self.next < self.view_end {
-            if self.closes.last().is_some_and(|&end| end <= self.next) {
-                self.closes.pop();
-                return Some(Piece::Break);
-            }
-            let node = self.start.view().node(self.next)?;
-            self.next += 1;
-            if node.is_text() {
-                return Some(Piece::Text(node.text()));
-            }
-            let tag = node.tag();
-            if tag == tag::BR {
-                return Some(Piece::Break);
-            }
-            if is_hidden(tag) && node != self.start {
-                self.next = node.end();
-            } else if is_block(tag) {
-                self.closes.push(node.end());
-                return Some(Piece::Break);
-            }
-        }
-        None
-    }
 }
 
 /// Collapses white space: each run becomes one space, none at the ends. The text may arrive in any

@@ -42,8 +42,18 @@ pub fn favicon(page: &Page<'_>, head: &Head<'_>) -> Option<String> {
         .or_else(|| icon("apple-touch-icon-precomposed"))
 }
 
-/// The declared charset: the header, `<meta charset>`, `<meta http-equiv>`.
+/// The declared charset: a byte order mark, which is stronger than all that follow (Encoding Standard,
+/// "decode"), the header, `<meta charset>`, `<meta http-equiv>`.
 pub fn charset(page: &Page<'_>, head: &Head<'_>) -> Option<String> {
+    let marked = match page.read(0, 3).as_slice() {
+        [0xef, 0xbb, 0xbf] => Some("utf-8"),
+        [0xfe, 0xff, ..] => Some("utf-16be"),
+        [0xff, 0xfe, ..] => Some("utf-16le"),
+        _ => None,
+    };
+    if let Some(marked) = marked {
+        return Some(marked.to_owned());
+    }
     let of_type = |value: &str| {
         let at = value.to_ascii_lowercase().find("charset=")? + "charset=".len();
         let name = value.get(at..)?.trim_matches([' ', '"', '\'']);

@@ -184,6 +184,10 @@ fn the_charset_is_the_declared_one_header_first() {
     let document = Document::new("https://e.org/", html)
         .header("content-type", "text/html; Charset=\"UTF-8\"");
     assert_eq!(metadata_of(document)["charset"], "utf-8");
+    let marked = Document::new("https://e.org/", "\u{feff}<p>")
+        .header("content-type", "text/html; charset=koi8-r");
+    let charset = &metadata_of(marked)["charset"];
+    assert_eq!(*charset, "utf-8", "a byte order mark is stronger");
     let equiv = "<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>";
     assert_eq!(metadata(equiv)["charset"], "koi8-r");
 }

@@ -5,10 +5,11 @@ mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use orbweaver_content::visible;
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::json::Writer;
-use orbweaver_sdk::text::{Collapse, Counter, Piece, pieces, push_line};
+use orbweaver_sdk::text::{Collapse, Counter, Piece, push_line};
 use orbweaver_sdk::{Budget, Error, Page, jsonld, robots};
 
 /// The page's signals as one JSON object; its fields are described in `plugin.toml`.
@@ -137,7 +138,7 @@ fn count(view: &View<'_>) -> Counter {
         .body()
         .filter(|body| body.namespace() == Namespace::Html)
     {
-        for piece in pieces(body) {
+        for piece in visible::pieces(body) {
             match piece {
                 Piece::Text(text) => counter.push(text),
                 Piece::Break => counter.gap(),

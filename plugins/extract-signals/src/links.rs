@@ -7,12 +7,14 @@ use orbweaver_sdk::robots::rel_forbids_following;
 use orbweaver_sdk::urls::{Base, Resolved};
 
 /// Counts links to `http` and `https` URLs, including repeats, like the `links` role. A link is
-/// internal if it has the page's host, ignoring a leading `www.`.
+/// internal if it has the page's host, ignoring a leading `www.`, and port: http and https on their
+/// default ports are one site.
 pub fn count(page: &Page<'_>, view: &View<'_>, page_nofollow: bool, w: &mut Writer) {
     let (mut internal, mut nofollow, mut total) = (0_u64, 0_u64, 0_u64);
     let own = Base::new(page.final_url());
     if let Some(base) = page.base() {
-        let host = without_www(own.as_ref().unwrap_or(base).host());
+        let own = own.as_ref().unwrap_or(base).url();
+        let site = (without_www(own.host()), own.port());
         let mut to = Resolved::default();
         for node in view.tagged(|id| matches!(id, tag::A | tag::AREA)) {
             let href = node
@@ -22,7 +24,7 @@ pub fn count(page: &Page<'_>, view: &View<'_>, page_nofollow: bool, w: &mut Writ
                 continue;
             }
             total += 1;
-            internal += u64::from(without_www(to.host()) == host);
+            internal += u64::from((without_www(to.host()), to.port()) == site);
             let rel = node.attr(attr::REL).unwrap_or("");
             nofollow += u64::from(page_nofollow || rel_forbids_following(rel));
         }

@@ -84,6 +84,10 @@ fn words_are_those_of_the_visible_text() {
     assert_eq!(count("<p>one</p><p>two</p>"), Some(2));
     assert_eq!(count("<b>o</b>ne"), Some(1));
     assert_eq!(count("東京"), Some(2));
+    assert_eq!(
+        count("<p>one</p><div hidden>two</div><p style='display: none'>three</p><i>four</i>"),
+        Some(2)
+    );
 }
 
 #[test]
@@ -94,6 +98,11 @@ fn links_are_internal_by_host_despite_the_base() {
             "<a href=/a>a</a><a href='http://example.org/'>b</a><a href='https://sub.example.org/'>c</a><a href=//cdn.net/ rel=nofollow>d</a><a href=tel:1>e</a>"
         ),
         json!({"internal": 2, "external": 2, "nofollow": 1, "total": 4})
+    );
+    assert_eq!(
+        links("<a href='https://example.org:443/'>a</a><a href='https://example.org:8443/'>b</a>"),
+        json!({"internal": 1, "external": 1, "nofollow": 0, "total": 2}),
+        "another port is another site"
     );
     assert_eq!(
         links(

@@ -49,10 +49,17 @@ impl Link<'_> {
             .split_ascii_whitespace()
             .any(|token| token.eq_ignore_ascii_case(rel))
     }
+
+    /// Whether it is in the head, as the parser ends it.
+    pub fn is_in_head(&self) -> bool {
+        let head = self.node.view().head();
+        head.is_some_and(|head| head.contains(self.node))
+    }
 }
 
 /// Metadata of a document, from one pass over it. Metas and links in the body are included,
-/// because a stray tag in the head moves the rest of it into the body.
+/// because a stray tag in the head moves the rest of it into the body; search engines, too, obey
+/// robots metas there. The canonical URL is that of the head alone: see [`canonical`](Self::canonical).
 #[derive(Clone, Debug, Default)]
 pub struct Head<'p> {
     /// The first HTML `<title>` (not that of an SVG), white space collapsed; `None` if it is
@@ -158,16 +165,16 @@ impl<'p> Head<'p> {
 
     /// The first link with this `rel`, resolved.
     pub fn link(&self, page: &Page<'_>, rel: &str) -> Option<String> {
-        let base = page.base()?;
-        let mut links = self.links.iter().filter(|link| link.is(rel));
-        links
-            .find_map(|link| base.join(link.href))
-            .map(|url| url.into_string())
+        let links = self.links.iter().filter(|link| link.is(rel));
+        first_url(links, page)
     }
 
-    /// The canonical URL, resolved: the `<link>`, else the HTTP header `Link` (RFC 6596).
+    /// The canonical URL, resolved: the `<link>` in the head, else the HTTP header `Link` (RFC 6596).
+    /// A link in the body is none: whoever may write a comment could write it, so search engines
+    /// ignore it.
     pub fn canonical(&self, page: &Page<'_>) -> Option<String> {
-        self.link(page, "canonical").or_else(|| {
+        let links = self.links.iter().filter(|link| link.is("canonical"));
+        first_url(links.filter(|link| link.is_in_head()), page).or_else(|| {
             let headers = page.header_values("link");
             let href = headers.flat_map(link_header).find(|(_, rel)| {
                 rel.split_ascii_whitespace()
@@ -215,6 +222,16 @@ impl<'p> Head<'p> {
         }
         found
     }
+}
+
+/// The first of these links with a target that is a URL, resolved.
+fn first_url<'l, 'p: 'l>(
+    mut links: impl Iterator<Item = &'l Link<'p>>,
+    page: &Page<'_>,
+) -> Option<String> {
+    let base = page.base()?;
+    let url = links.find_map(|link| base.join(link.href))?;
+    Some(url.into_string())
 }
 
 /// The targets of a `Link` header (RFC 8288) with their `rel`; a comma or semicolon inside a

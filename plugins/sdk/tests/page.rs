@@ -107,10 +107,31 @@ fn head_elements_count_wherever_the_parser_puts_them() {
     assert_eq!(head.all(&["a"]).collect::<Vec<_>>(), ["1", "2"]);
     assert_eq!(head.meta_text(&["x", "a"]).as_deref(), Some("2"));
     assert_eq!(
-        head.canonical(&page).as_deref(),
+        head.link(&page, "canonical").as_deref(),
         Some("https://example.org/c")
     );
+    assert_eq!(
+        head.canonical(&page),
+        None,
+        "search engines ignore it there"
+    );
     assert_eq!(head.meta_text(&["b"]), None);
+}
+
+#[test]
+fn the_canonical_url_is_that_of_the_head() {
+    let document = Document::new(
+        URL,
+        "<html><head></head><link rel=canonical href=/late-head><body><link rel=canonical href=/body>",
+    );
+    let page = document.page();
+    let canonical = Head::of(&page).expect("a head").canonical(&page);
+    assert_eq!(canonical.as_deref(), Some("https://example.org/late-head"));
+    let document = Document::new(URL, "<p>x<link rel=canonical href=/body>")
+        .header("Link", "</header>; rel=canonical");
+    let page = document.page();
+    let canonical = Head::of(&page).expect("a head").canonical(&page);
+    assert_eq!(canonical.as_deref(), Some("https://example.org/header"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Rules about the text and its markup.
 
+use orbweaver_markup::{Token, Tokens, names};
 use orbweaver_sdk::dom::{Node, attr, tag};
 
 use crate::facts::{Facts, is_hidden, opening};
@@ -103,23 +104,42 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
 
 fn declares_charset(facts: &Facts<'_>) -> bool {
     let header = facts.page.header("content-type").unwrap_or("");
-    if header.to_ascii_lowercase().contains("charset=") {
+    let body = facts.page.read(0, 3);
+    // Byte order marks of UTF-8 and of UTF-16.
+    let marks: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe"];
+    if names_charset(header) || marks.iter().any(|mark| body.starts_with(mark)) {
         return true;
     }
     let html = facts.page.html();
     let start = html
         .get(..html.floor_char_boundary(CHARSET_BYTES))
         .unwrap_or(html);
-    // `<meta charset>` and `<meta http-equiv>`.
-    let start = start.to_ascii_lowercase();
-    let meta = start.match_indices("<meta").any(|(at, _)| {
-        let element = start
-            .get(at..)
-            .and_then(|rest| rest.split('>').next())
-            .unwrap_or("");
-        element.contains("charset")
-    });
-    meta || facts.page.body().starts_with(b"\xef\xbb\xbf")
+    let mut tokens = Tokens::new(start);
+    while let Some(token) = tokens.next() {
+        if !matches!(token, Token::Start(tag) if tag.name == names::META) {
+            continue;
+        }
+        let is_content_type = tokens
+            .attribute("http-equiv")
+            .is_some_and(|name| name.trim_ascii().eq_ignore_ascii_case("content-type"));
+        let content = tokens.attribute("content").filter(|_| is_content_type);
+        let charset = tokens.attribute("charset");
+        if charset.is_some_and(|charset| !charset.trim_ascii().is_empty())
+            || content.is_some_and(names_charset)
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a media type has the parameter `charset`.
+fn names_charset(media_type: &str) -> bool {
+    let mut parameters = media_type.split(';').skip(1);
+    parameters.any(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        name.trim_ascii().eq_ignore_ascii_case("charset") && !value.trim_ascii().is_empty()
+    })
 }
 
 fn is_plugin(node: Node<'_>) -> bool {

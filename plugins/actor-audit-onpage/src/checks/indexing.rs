@@ -165,7 +165,8 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
             let value = node.attr(id).map(str::trim_ascii);
             value.is_some_and(|v| names.iter().any(|name| name.eq_ignore_ascii_case(v)))
         };
-        is(attr::NAME, &["description", "robots", "googlebot"])
+        // Robots metas count wherever they are.
+        is(attr::NAME, &["description"])
     });
     let links = facts.tagged(tag::LINK).filter(|node| {
         let rel = node.attr(attr::REL).unwrap_or("");
