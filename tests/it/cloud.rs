@@ -128,6 +128,21 @@ async fn the_screenshot_endpoint_is_deprecated_on_every_answer() {
             .unwrap()
             .starts_with("iVBORw0KGgo")
     );
+    for accept in [
+        "image/png, application/json;q=0.5",
+        "application/json;q=0, */*",
+        "*/*",
+    ] {
+        let picture = service
+            .client()
+            .post_with("/v1/cloud/screenshot", &[("accept", accept)], &body)
+            .await;
+        assert_eq!(
+            picture.header("content-type"),
+            Some("image/png"),
+            "{accept}"
+        );
+    }
     let invalid = service
         .client()
         .post("/v1/cloud/screenshot", &json!({"url": "x"}))
@@ -376,13 +391,16 @@ async fn html_in_the_request_is_transformed_and_pdf_is_refused() {
         );
     }
     assert_eq!(service.billed().await, (0, 7));
-    for pdf in [
-        json!({"data": "JVBERi0xLjQK", "input_kind": "pdf_base64"}),
-        json!({"data": "JVBERi0xLjQK"}),
-        json!({"data": "%PDF-1.7"}),
+    for (pdf, rule) in [
+        (
+            json!({"data": "JVBERi0xLjQK", "input_kind": "pdf_base64"}),
+            "input_kind: must be `html`",
+        ),
+        (json!({"data": "JVBERi0xLjQK"}), "data: PDF is not accepted"),
+        (json!({"data": "%PDF-1.7"}), "data: PDF is not accepted"),
     ] {
         let message = transform(pdf).await.error(422, "INVALID_INPUT");
-        assert!(message.contains("PDF"), "{message}");
+        assert!(message.starts_with(rule), "{message}");
     }
     assert_eq!(service.billed().await, (0, 7));
     for format in ["markdown", "text"] {
@@ -505,7 +523,7 @@ async fn unconfigured_backends_name_the_setting_after_validation() {
         .await;
     assert_eq!(
         answer.error(422, "INVALID_INPUT"),
-        "limit: must be a whole number, 0 or more, not string \"3\""
+        "limit: must be a whole number between 1 and 5000, not string \"3\""
     );
     // The limits themselves are accepted.
     for (path, body) in [

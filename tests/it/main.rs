@@ -15,6 +15,7 @@ mod bad_pages;
 mod batch;
 mod billing;
 mod blobs;
+mod bodies;
 mod browsing;
 mod bucket_exports;
 mod bulk;

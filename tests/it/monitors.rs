@@ -101,6 +101,14 @@ async fn a_monitor_is_created_shown_changed_and_deleted() {
             .send("PATCH", &path, &[], body.to_string().as_bytes())
             .await
     };
+    let hook = "http://127.0.0.1:8098/hook";
+    let told = patch(json!({"webhook_url": hook})).await.ok();
+    assert_eq!(told["webhook_url"], hook);
+    let kept = patch(json!({"schedule": "30 6 * * mon-FRI"})).await.ok();
+    assert_eq!(kept["webhook_url"], hook);
+    let quiet = patch(json!({"webhook_url": null})).await.ok();
+    assert_eq!(quiet, expected);
+
     let paused = patch(json!({"enabled": false})).await.ok();
     assert_eq!(
         (&paused["enabled"], &paused["next_fires_at"]),

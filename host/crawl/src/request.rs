@@ -8,7 +8,7 @@ use orbweaver_core::webhook::Event;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::hooks;
 use crate::hooks::request::HookRequest;
@@ -48,7 +48,7 @@ pub struct CrawlRequest {
     pub depth: Option<u64>,
     /// Concurrent requests; by default as many as the site can handle.
     #[serde(default, deserialize_with = "whole")]
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub concurrency: Option<u64>,
     /// Milliseconds between two requests to a host.
     #[serde(default, deserialize_with = "whole")]
@@ -97,7 +97,7 @@ pub struct CrawlRequest {
     pub max_age_seconds: Option<u64>,
     /// User agent to send; by default, and if it begins with `Orbweaver/`, one of current
     /// browsers.
-    #[schema(max_length = 1_024)]
+    #[schema(max_length = 1_024, pattern = "^[ -~]*$")]
     pub user_agent: Option<String>,
     /// The proxy to use (http, https or socks5); by default the project's.
     pub proxy_url: Option<String>,
@@ -204,12 +204,12 @@ impl CrawlRequest {
         may_be_aggressive: bool,
         tier: &str,
     ) -> Result<CheckedCrawl, RequestError> {
-        rules::url(pipeline, "url", &self.url)?;
+        // A URL is taken without the spaces around it (`guard::parse_strict`).
+        let url = self.url.trim_matches(' ').to_owned();
+        rules::url(pipeline, "url", &url)?;
         let max_pages = within("max_pages", self.max_pages, 1, MAX_PAGES.into(), 1_000)?;
         let depth = within("depth", self.depth, 1, MAX_DEPTH.into(), 5)?;
-        if self.concurrency == Some(0) {
-            return Err(InvalidField::new("concurrency", "must be at least 1").into());
-        }
+        rules::concurrency(self.concurrency)?;
         let delay_ms = within("delay_ms", self.delay_ms, 0, MAX_DELAY_MS, 250)?;
         let headers = rules::headers(self.headers.unwrap_or_default())?;
         rules::cookies(self.cookies.as_deref())?;
@@ -325,7 +325,7 @@ impl CrawlRequest {
             session: self.session,
             extract,
             hooks,
-            ..CrawlSpec::new(self.url)
+            ..CrawlSpec::new(url)
         };
         if aggressive {
             spec.delay_ms = 0;
@@ -394,11 +394,12 @@ async fn patterns(
 }
 
 /// `webhook_events` for the OpenAPI document.
-fn events_schema() -> Schema {
+pub fn events_schema() -> Schema {
     let event = ObjectBuilder::new()
         .schema_type(Type::String)
         .enum_values(Some(Event::ALL.map(Event::as_str)));
     ArrayBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Array, Type::Null]))
         .description(Some("The events to send; by default `crawl.done`."))
         .items(event)
         .min_items(Some(1))

@@ -27,15 +27,14 @@ pub(super) struct ProxyFetchRequest {
     #[schema(default = "isp")]
     pool: Option<ProxyPool>,
     /// ISO-2 code of the country to appear from.
-    #[schema(min_length = 2, max_length = 2)]
+    #[schema(pattern = "^[A-Za-z]{2}$", example = "DE")]
     country: Option<String>,
 }
 
 /// The body as received.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ProxyFetchResult {
-    /// The URL that answered, after redirects.
-    #[schema(format = "uri")]
+    /// The URL that answered, after redirects, as the WHATWG standard writes it.
     url: String,
     /// HTTP status of the target.
     status: u16,

@@ -36,7 +36,7 @@ pub(super) struct ScrapeRequest {
     #[schema(default = "isp")]
     proxy_pool: Option<ProxyPool>,
     /// With `force_backend: proxy`: ISO-2 code.
-    #[schema(min_length = 2, max_length = 2)]
+    #[schema(pattern = "^[A-Za-z]{2}$", example = "DE")]
     proxy_country: Option<String>,
 }
 

@@ -52,7 +52,7 @@ pub(super) struct SearchResults {
 /// A result.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchItem {
-    #[schema(format = "uri")]
+    /// As the engine gives it.
     url: String,
     title: String,
     content: String,

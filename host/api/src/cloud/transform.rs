@@ -24,8 +24,9 @@ const NOWHERE: &str = "about:blank";
 pub(super) struct TransformRequest {
     /// HTML.
     data: String,
-    /// `html`. PDF is not accepted.
+    /// What `data` is: always HTML. PDF is not accepted.
     #[schema(default = "html")]
+    #[expect(dead_code, reason = "reading it checks it")]
     input_kind: Option<InputKind>,
     /// How the content is returned.
     #[schema(default = "markdown")]
@@ -39,13 +40,11 @@ pub(super) struct TransformRequest {
     readability: Option<bool>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 enum InputKind {
     /// HTML.
     Html,
-    /// Refused.
-    PdfBase64,
 }
 
 /// The transformed content.
@@ -83,11 +82,8 @@ pub(super) async fn transform(
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
     let request = payload.value;
-    if request.input_kind == Some(InputKind::PdfBase64) || is_pdf(&request.data) {
-        return Err(ApiError::invalid(
-            "input_kind",
-            "PDF is not accepted; send HTML",
-        ));
+    if is_pdf(&request.data) {
+        return Err(ApiError::invalid("data", "PDF is not accepted; send HTML"));
     }
     if let Some(url) = &request.url
         && !url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))

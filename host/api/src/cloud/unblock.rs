@@ -26,7 +26,7 @@ pub(super) struct UnblockRequest {
     #[schema(default = "markdown")]
     return_format: Option<TextFormat>,
     /// ISO-2 code of the country to appear from.
-    #[schema(min_length = 2, max_length = 2)]
+    #[schema(pattern = "^[A-Za-z]{2}$", example = "DE")]
     country: Option<String>,
 }
 

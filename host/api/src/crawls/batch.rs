@@ -8,7 +8,8 @@ use orbweaver_core::json_number::whole;
 use orbweaver_core::webhook::Event;
 use orbweaver_crawl::list::{MAX_URLS, UrlList};
 use orbweaver_crawl::render::RenderMode;
-use orbweaver_crawl::request::CrawlRequest;
+use orbweaver_crawl::request::{CrawlRequest, events_schema};
+use orbweaver_crawl::spec::BatchNote;
 use orbweaver_crawl::submit::{self, Origin};
 use orbweaver_fetch::{Action, ProxyPool};
 use orbweaver_pipeline::ExtractRequest;
@@ -37,7 +38,7 @@ pub(super) struct BatchRequest {
     urls: Vec<String>,
     /// Concurrent requests; by default as many as the sites can handle.
     #[serde(default, deserialize_with = "whole")]
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     concurrency: Option<u64>,
     /// Milliseconds between two requests to a host.
     #[serde(default, deserialize_with = "whole")]
@@ -59,10 +60,10 @@ pub(super) struct BatchRequest {
     #[schema(format = "uri")]
     webhook_url: Option<String>,
     /// The events to send; by default `crawl.done`.
-    #[schema(value_type = Option<Vec<String>>, min_items = 1)]
+    #[schema(schema_with = events_schema)]
     webhook_events: Option<Vec<Event>>,
     /// User agent to send; by default one of current browsers.
-    #[schema(max_length = 1_024)]
+    #[schema(max_length = 1_024, pattern = "^[ -~]*$")]
     user_agent: Option<String>,
     /// The proxy to use (http, https or socks5); by default the project's.
     proxy_url: Option<String>,

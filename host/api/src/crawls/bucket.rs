@@ -42,14 +42,17 @@ const MAX_LISTED: u32 = 100;
 pub(super) struct ExportRequest {
     /// `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&style=path|virtual`; without `endpoint` a bucket
     /// of Amazon's. The object is `PREFIX/crawl-ID.EXTENSION`; one of that name is replaced.
-    #[schema(format = "uri", max_length = 2048)]
+    #[schema(max_length = 2048, pattern = "^[Ss]3://")]
     to: String,
     credentials: CredentialNames,
     /// The form.
     #[schema(default = "ndjson")]
     format: Option<ExportFormat>,
     /// Fields to add to each page, separated by commas, as in `GET /v1/crawls/{id}/export`.
-    #[schema(example = "title,depth,markdown")]
+    #[schema(
+        pattern = "^ *(title|final_url|depth|content_type|content_hash|elapsed_ms|redirects|inlinks|markdown|article|html|metadata|signals|extensions|extracted)?( *, *(title|final_url|depth|content_type|content_hash|elapsed_ms|redirects|inlinks|markdown|article|html|metadata|signals|extensions|extracted)?)* *$",
+        example = "title,depth,markdown"
+    )]
     include: Option<String>,
     /// Markdown without navigation, footer and sidebars.
     #[schema(default = false)]
@@ -65,10 +68,13 @@ pub(super) struct ExportRequest {
 #[schema(as = BucketCredentials)]
 pub(super) struct CredentialNames {
     /// The secret with the id of the access key.
+    #[schema(pattern = "^[a-z0-9_-]{1,64}$")]
     access_key_id: String,
     /// The secret with the access key's secret.
+    #[schema(pattern = "^[a-z0-9_-]{1,64}$")]
     secret_access_key: String,
     /// The secret with the token of a temporary key.
+    #[schema(pattern = "^[a-z0-9_-]{1,64}$")]
     session_token: Option<String>,
 }
 

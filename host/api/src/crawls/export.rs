@@ -34,7 +34,10 @@ pub(super) struct Params {
     /// content_hash, elapsed_ms, redirects, inlinks, markdown, article, html, metadata, signals,
     /// extensions, extracted. Of a ZIP file they are columns of its index; of WARC files there is no
     /// choice.
-    #[param(example = "title,depth,markdown")]
+    #[param(
+        pattern = "^ *(title|final_url|depth|content_type|content_hash|elapsed_ms|redirects|inlinks|markdown|article|html|metadata|signals|extensions|extracted)?( *, *(title|final_url|depth|content_type|content_hash|elapsed_ms|redirects|inlinks|markdown|article|html|metadata|signals|extensions|extracted)?)* *$",
+        example = "title,depth,markdown"
+    )]
     include: Option<String>,
     /// Markdown without navigation, footer and sidebars.
     #[param(default = false)]
@@ -81,6 +84,8 @@ struct ExportedPages {
             (Vec<u8> = "application/zip"),
             (Vec<u8> = "application/gzip"),
             (Vec<u8> = "application/wacz"),
+        ), headers(
+            ("Content-Disposition" = String, description = "`attachment`, with the name of the file"),
         )),
         (status = 404, description = "No such run in this project", body = ErrorBody),
         CommonErrors,

@@ -23,8 +23,9 @@ pub(super) struct Params {
     #[param(default = false)]
     only_main_content: Option<bool>,
     /// Options of the extractors that `format` runs, by role: a JSON object of objects that
-    /// satisfy their schemas, such as `{"markdown":{"only_main_content":true}}`.
-    #[param(max_length = 65_536)]
+    /// satisfy their schemas, such as `{"markdown":{"only_main_content":true}}`. Path and query have at
+    /// most 8,192 bytes together, as they are sent.
+    #[param(max_length = 7_900)]
     extractor_options: Option<String>,
 }
 
@@ -65,6 +66,7 @@ impl Format {
     responses(
         (status = 200, description = "The page", body = PageContent),
         (status = 404, description = "No such page in this project", body = ErrorBody),
+        (status = 414, description = "Path and query are longer than 8,192 bytes", body = ErrorBody),
         CommonErrors,
     )
 )]

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use chrono::{DateTime, SecondsFormat, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_crawl::export::{ExportFormat, ExportSpec, Include};
+use orbweaver_crawl::export::{ExportFormat, ExportSpec, ExportedPage, Include};
 use orbweaver_store::crawl::PageRange;
 use orbweaver_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,10 @@ pub(super) struct Params {
     /// Fields to add to each page, separated by commas: title, final_url, depth, content_type,
     /// content_hash, elapsed_ms, redirects, inlinks, markdown, article, html, metadata, signals,
     /// extensions, extracted.
-    #[param(example = "title,depth")]
+    #[param(
+        pattern = "^ *(title|final_url|depth|content_type|content_hash|elapsed_ms|redirects|inlinks|markdown|article|html|metadata|signals|extensions|extracted)?( *, *(title|final_url|depth|content_type|content_hash|elapsed_ms|redirects|inlinks|markdown|article|html|metadata|signals|extensions|extracted)?)* *$",
+        example = "title,depth"
+    )]
     include: Option<String>,
     /// With `include=markdown`: Markdown without navigation, footer and sidebars.
     #[param(default = false)]
@@ -47,15 +50,15 @@ pub(super) struct Params {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 struct Pages {
-    items: Vec<PageListItem>,
+    items: Vec<ExportedPage>,
     /// Null on the last page.
     next_offset: Option<u64>,
 }
 
-#[derive(Serialize, ToSchema)]
+/// A page to which nothing is added.
+#[derive(Serialize)]
 pub(super) struct PageListItem {
     /// Global, not an index within the run.
-    #[schema(value_type = i64)]
     id: PageId,
     url: String,
     /// HTTP status.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use orbweaver_store::monitors::{MonitorChange, NextFire};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use super::path::{MonitorPath, no_monitor};
@@ -16,16 +16,22 @@ use crate::validate;
 
 /// What to change; at least one field.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[schema(as = MonitorChange, example = json!({"schedule": "0 6 * * 1"}))]
+#[schema(as = MonitorChange, min_properties = 1, example = json!({"schedule": "0 6 * * 1"}))]
 pub(super) struct Change {
     /// Five fields, UTC.
     #[schema(example = "0 6 * * 1")]
     schedule: Option<String>,
     /// False pauses the monitor; true resumes it at the next time of its schedule.
     enabled: Option<bool>,
-    /// Receives the webhooks of later runs.
-    #[schema(format = "uri")]
-    webhook_url: Option<String>,
+    /// Receives the webhooks of later runs; null: later runs have no webhook.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(format = "uri", value_type = Option<String>)]
+    webhook_url: Option<Option<String>>,
+}
+
+/// A member that is there, be it null.
+fn given<'de, D: Deserializer<'de>>(member: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(member).map(Some)
 }
 
 /// Changes a monitor.
@@ -61,7 +67,7 @@ pub(super) async fn change_cron(
         .as_deref()
         .map(|text| view::schedule("schedule", text, now))
         .transpose()?;
-    if let Some(url) = &wanted.webhook_url {
+    if let Some(Some(url)) = &wanted.webhook_url {
         validate::url(app, "webhook_url", url)?;
     }
     let monitor = app.store.monitor(project, id).await?;
@@ -77,11 +83,12 @@ pub(super) async fn change_cron(
     };
     let spec = match wanted.webhook_url {
         None => None,
-        url => {
+        Some(url) => {
+            let has_webhook = url.is_some();
             let mut spec = view::spec(&monitor)?;
             spec.webhook_url = url;
             let spec = serde_json::to_string(&spec).map_err(|error| ApiError::internal(&error))?;
-            Some((spec, true))
+            Some((spec, has_webhook))
         }
     };
     let change = MonitorChange {

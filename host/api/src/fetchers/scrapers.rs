@@ -12,12 +12,14 @@ use crate::input::Query;
 
 const MAX_LIMIT: u64 = 200;
 const LIMIT: u64 = 50;
+/// More pages than any directory has.
+const MAX_PAGE: u64 = 1_000_000;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Params {
     /// Which page of the directory, from 1.
-    #[param(minimum = 1, default = 1)]
+    #[param(minimum = 1, maximum = 1_000_000, default = 1)]
     page: Option<u64>,
     /// Entries of a page.
     #[param(minimum = 1, maximum = 200, default = 50)]
@@ -74,8 +76,8 @@ pub(super) struct ScraperList {
 )]
 pub(super) async fn list_scrapers(ctx: Ctx, query: Query<Params>) -> JsonAnswer<ScraperList> {
     let (page, limit) = (query.0.page.unwrap_or(1), query.0.limit.unwrap_or(LIMIT));
-    if page == 0 {
-        return Err(ApiError::invalid("page", "must be at least 1"));
+    if !(1..=MAX_PAGE).contains(&page) {
+        return Err(ApiError::invalid("page", "must be between 1 and 1000000"));
     }
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(ApiError::invalid("limit", "must be between 1 and 200"));

@@ -100,6 +100,11 @@ fn not_json(error: &serde_json::Error) -> ApiError {
 }
 
 fn wrong_field(path: &str, message: &str, number: Option<String>) -> ApiError {
+    // A name that could not be read is no step.
+    let path = match path {
+        "?" => ".",
+        path => path.strip_suffix(".?").unwrap_or(path),
+    };
     // The sender of a field has no use for serde_json's position.
     let message = message
         .rsplit_once(" at line ")
@@ -282,6 +287,10 @@ mod tests {
             (
                 "{\"url\":\"x\",\"free\":{\"a\":1,\"a\":1}}",
                 "free.a: is given twice",
+            ),
+            (
+                "{\"url\":\"x\",\"free\":{\"\\udc00\":1}}",
+                "free: must not have a lone surrogate: `\\ud800` to `\\udfff` stand in pairs",
             ),
             (
                 "{\"url\":\"\\ud800\"}",

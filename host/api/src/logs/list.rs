@@ -33,7 +33,7 @@ pub(super) struct Params {
     #[param(minimum = 0, maximum = 999)]
     status_max: Option<u16>,
     /// Extension: only requests with the key of this prefix (12 characters).
-    #[param(min_length = 12, max_length = 12)]
+    #[param(pattern = "^orb_[A-Za-z0-9_-]{8}$")]
     key_prefix: Option<String>,
 }
 

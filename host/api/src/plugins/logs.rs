@@ -20,8 +20,20 @@ const LEVELS: [&str; 5] = ["trace", "debug", "info", "warn", "error"];
 #[into_params(parameter_in = Query)]
 pub(super) struct LevelParams {
     /// Only lines of this level or a more severe one: `trace`, `debug`, `info`, `warn`, `error`.
-    #[param(example = "warn")]
+    #[param(value_type = Option<LevelWord>, inline, example = "warn")]
     level: Option<String>,
+}
+
+/// The values of `level`.
+#[derive(ToSchema)]
+#[schema(as = PluginLogLevel, rename_all = "lowercase")]
+#[expect(dead_code, reason = "a schema, never constructed")]
+enum LevelWord {
+    Trace,
+    Debug,
+    Info,
+    Warn,
+    Error,
 }
 
 /// Lines of a plugin's log.

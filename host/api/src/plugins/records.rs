@@ -5,16 +5,19 @@ use orbweaver_store::{RecordOrigin, RecordPage, StateOwner};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::scope::Scope;
+use super::scope::{Scope, ScopeWord};
 use crate::context::Ctx;
 use crate::error::ApiError;
+
+/// Longest `X-Request-Id` that is looked for, in characters.
+const MAX_REQUEST_ID: usize = 64;
 
 /// The query of such a list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct RecordParams {
     /// `instance` or `project`; see `GET /v1/plugins`.
-    #[param(example = "project")]
+    #[param(value_type = Option<ScopeWord>, inline, example = "project")]
     pub(super) scope: Option<String>,
     /// How many, newest first.
     #[param(minimum = 1, maximum = 500, default = 100)]
@@ -38,11 +41,18 @@ impl RecordParams {
         if before < 1 {
             return Err(ApiError::invalid("before", "must be at least 1"));
         }
+        let request_id = self.request_id.as_deref().unwrap_or_default();
+        if request_id.chars().count() > MAX_REQUEST_ID {
+            return Err(ApiError::invalid(
+                "request_id",
+                "must be at most 64 characters",
+            ));
+        }
         Ok(RecordPage {
             before,
             limit,
             levels: &[],
-            request_id: self.request_id.as_deref().unwrap_or_default(),
+            request_id,
         })
     }
 }

@@ -6,7 +6,7 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{Engine, PluginInfo};
 use orbweaver_store::PluginKey;
 use serde::Deserialize;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use super::name;
 use crate::context::Ctx;
@@ -20,8 +20,19 @@ pub(super) struct ScopeParams {
     /// `instance`: the plugins of all projects, for administrator's keys only. `project`: those of
     /// the caller's project alone. By default `instance` for an administrator's key, else
     /// `project`.
-    #[param(example = "project")]
+    #[param(value_type = Option<ScopeWord>, inline, example = "project")]
     scope: Option<String>,
+}
+
+/// The values of `scope`.
+#[derive(ToSchema)]
+#[schema(as = PluginScope, rename_all = "lowercase")]
+#[expect(dead_code, reason = "a schema, never constructed")]
+pub(super) enum ScopeWord {
+    /// The plugins of all projects.
+    Instance,
+    /// Those of the caller's project.
+    Project,
 }
 
 impl ScopeParams {

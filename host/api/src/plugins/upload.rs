@@ -6,10 +6,11 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use http::{StatusCode, header};
 use utoipa::IntoParams;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use super::item::PluginItem;
 use super::name;
-use super::scope::Scope;
+use super::scope::{Scope, ScopeWord};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input;
@@ -26,13 +27,22 @@ const MAX_BYTES: usize = 64 << 20;
 )]
 pub(super) struct Params {
     /// What it is granted of what its manifest asks: `all`, `http`, `http=PATTERN`, `render`,
-    /// `crawl-data`, `wasi=CAPABILITY`. Repeatable; by default what the configuration says,
-    /// else nothing beyond `log` and `extract`.
+    /// `crawl-data`, `state`, `secret`, `secret=NAME`, `wasi`, `wasi=CAPABILITY`. Repeatable; by
+    /// default what the configuration says, else nothing beyond `log` and `extract`.
+    #[param(schema_with = grants_schema)]
     grant: Option<Vec<String>>,
     /// `instance`: it serves all projects, for administrator's keys only. `project`: it serves the
     /// caller's project alone. By default `instance` for an administrator's key, else `project`.
-    #[param(example = "project")]
+    #[param(value_type = Option<ScopeWord>, inline, example = "project")]
     scope: Option<String>,
+}
+
+/// `grant` for the OpenAPI document.
+fn grants_schema() -> Schema {
+    let grant = ObjectBuilder::new().schema_type(Type::String).pattern(Some(
+        "^(all|log|extract|http|http=.+|extract=.+|render|crawl-data|state|secret|secret=.+|wasi|wasi=.+)$",
+    ));
+    ArrayBuilder::new().items(grant).into()
 }
 
 /// Uploads a plugin, which serves on every node within two seconds. With an administrator's key it

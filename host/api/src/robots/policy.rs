@@ -26,7 +26,7 @@ pub(super) struct Params {
     url: String,
     /// Sent as user agent, and added to the policy. Its product token is judged:
     /// `FooBot` of `FooBot/2.1` and of `Mozilla/5.0 (compatible; FooBot/2.1)`.
-    #[param(max_length = 1024, pattern = r"^[\t -~]*$")]
+    #[param(max_length = 1024, pattern = "^[ -~]*$")]
     user_agent: Option<String>,
 }
 

@@ -27,8 +27,14 @@ const FULL_RETRY_SECONDS: u64 = 60;
 #[derive(Deserialize, ToSchema)]
 #[schema(example = json!({"value": "a-secret-token", "hosts": ["https://api.example.com"]}))]
 pub(super) struct SecretRequest {
-    /// The value: 8 to 8192 characters of printable ASCII. It is never returned.
-    #[schema(min_length = 8, max_length = 8192, write_only)]
+    /// The value: 8 to 8192 characters of printable ASCII, without spaces at the ends. It is never
+    /// returned.
+    #[schema(
+        min_length = 8,
+        max_length = 8192,
+        pattern = "^[!-~][ -~]*[!-~]$",
+        write_only
+    )]
     value: String,
     /// The origins that may receive it, each as scheme, host and, where it is not the scheme's own, port.
     #[schema(min_items = 1, max_items = 20)]
@@ -43,7 +49,7 @@ pub(super) struct SecretRequest {
     path = "/v1/secrets/{name}",
     tag = "Plugins",
     extensions(("x-extension" = json!(true))),
-    params(("name" = String, Path, description = "1 to 64 of: lower-case letters, digits, `-`, `_`", example = "crm-token")),
+    params(("name" = String, Path, description = "1 to 64 of: lower-case letters, digits, `-`, `_`", pattern = "^[a-z0-9_-]{1,64}$", example = "crm-token")),
     request_body = SecretRequest,
     responses(
         (status = 201, description = "It is new"),

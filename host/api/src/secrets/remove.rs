@@ -13,7 +13,7 @@ use crate::error::{ApiError, CommonErrors, ErrorBody};
     path = "/v1/secrets/{name}",
     tag = "Plugins",
     extensions(("x-extension" = json!(true))),
-    params(("name" = String, Path, description = "Its name", example = "crm-token")),
+    params(("name" = String, Path, description = "Its name", pattern = "^[a-z0-9_-]{1,64}$", example = "crm-token")),
     responses(
         (status = 204, description = "It is deleted"),
         (status = 404, description = "The project has no secret of that name", body = ErrorBody),

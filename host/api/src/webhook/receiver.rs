@@ -8,7 +8,9 @@ use orbweaver_core::ids::DeliveryId;
 use orbweaver_core::webhook::PluginEvent;
 use orbweaver_store::webhook::{ProjectReceiver, ReceiverDelivery};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
@@ -28,8 +30,23 @@ pub(super) struct WebhookReceiverRequest {
     #[schema(format = "uri")]
     url: String,
     /// Which events are sent; all without it.
-    #[schema(required = false, nullable = false, min_items = 1, example = json!(["plugin.quarantined", "plugin.recovered"]))]
+    #[schema(schema_with = events_schema)]
     events: Option<Vec<String>>,
+}
+
+/// `events` for the OpenAPI document.
+fn events_schema() -> Schema {
+    let names = PluginEvent::ALL.map(PluginEvent::as_str);
+    let event = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(names));
+    ArrayBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Array, Type::Null]))
+        .description(Some("Which events are sent; all without it."))
+        .items(event)
+        .min_items(Some(1))
+        .examples([json!(names)])
+        .into()
 }
 
 /// The project's receiver of events that belong to no run.

@@ -1,6 +1,6 @@
 //! The body of a delivery.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 use orbweaver_store::webhook::EndedRun;
@@ -59,7 +59,7 @@ impl<'a> WebhookBody<'a> {
             started_at: run.started_at,
             finished_at: run.finished_at,
             error_message: run.error_message.as_deref(),
-            delivered_at: at,
+            delivered_at: at.trunc_subsecs(3),
             monitor_id: run.monitor,
             previous_run_id: run.previous.filter(|_| run.diff.is_some()),
             diff: run.diff,

@@ -1,6 +1,6 @@
 //! The body of a delivery of pages.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::Event;
 use orbweaver_store::Store;
@@ -74,7 +74,7 @@ pub(super) async fn make(
         project_id: project,
         url: &told.run_url,
         monitor_id: told.monitor,
-        delivered_at: at,
+        delivered_at: at.trunc_subsecs(3),
         pages: rows.map(PageBody::from).collect(),
     };
     Ok(serde_json::to_vec(&body)?)
