@@ -453,6 +453,13 @@ async fn a_run_beyond_the_cap_waits_if_requested() {
             "{message}"
         );
         assert!(message.contains("\"queue\": true"), "{message}");
+        let site = json!({"url": origin.url("/held/2")});
+        let refused = client.post("/v1/llms-txt-build", &site).await;
+        let message = refused.error(429, "RATE_LIMITED");
+        assert!(
+            message.contains(": 2 (setting tiers.free.concurrent_runs)"),
+            "{message}"
+        );
         let mut waiting = Vec::new();
         for n in 3..6 {
             let answer = crawl(n, true).await;

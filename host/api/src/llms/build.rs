@@ -124,7 +124,7 @@ impl From<LlmsError> for ApiError {
         match error {
             LlmsError::Waiting(run) => Self::crawl_runs(message, run.get()),
             LlmsError::Crawl(why) => Self::fetch_failed(why),
-            LlmsError::Busy => Self::rate_limited(message, RETRY_AFTER),
+            LlmsError::Busy { .. } => Self::rate_limited(message, RETRY_AFTER),
             LlmsError::Quota(error) => error.into(),
             LlmsError::Store(error) => error.into(),
         }

@@ -51,8 +51,16 @@ pub enum LlmsError {
     #[error("{0}")]
     Crawl(String),
     /// The project has as many crawls as it may.
-    #[error("as many crawls are queued and running as the project may have at once")]
-    Busy,
+    #[error(
+        "as many crawls are queued and running as the project may have at once: {cap} (setting \
+         tiers.{tier}.concurrent_runs)"
+    )]
+    Busy {
+        /// How many it may have.
+        cap: u64,
+        /// Its tier.
+        tier: String,
+    },
     /// A cap is reached.
     #[error(transparent)]
     Quota(#[from] QuotaError),
@@ -117,12 +125,19 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
             let again = Origin::default();
             match submit::submit(&app.crawls, project, &crawl, again, cap).await? {
                 Created::New(run) | Created::Replayed(run) => Ok(*run),
-                Created::CapReached | Created::Monitor(_) => Err(LlmsError::Busy),
+                Created::CapReached | Created::Monitor(_) => Err(busy(cap, principal)),
             }
         }
         Created::New(run) | Created::Replayed(run) => Ok(*run),
         // No monitor has such a key.
-        Created::CapReached | Created::Monitor(_) => Err(LlmsError::Busy),
+        Created::CapReached | Created::Monitor(_) => Err(busy(cap, principal)),
+    }
+}
+
+fn busy(cap: Option<u64>, principal: &Principal) -> LlmsError {
+    LlmsError::Busy {
+        cap: cap.unwrap_or(0),
+        tier: principal.tier.clone(),
     }
 }
 
