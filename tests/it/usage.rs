@@ -1,9 +1,12 @@
 //! GET /v1/usage, its history, and the state of the cloud backends.
 
 use chrono::TimeDelta;
+use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_server::config::Config;
 use orbweaver_store::NewUsage;
 use serde_json::{Value, json};
 
+use crate::support::vendor::{self, Vendor};
 use crate::support::{Service, Site};
 
 fn event(service: &Service, project: orbweaver_core::ids::ProjectId, token: &str) -> NewUsage {
@@ -81,6 +84,34 @@ async fn usage_has_both_variants() {
         );
         assert_eq!(health["configured"], false);
         assert_eq!(health["balance_usd"], 0.0);
+    }
+}
+
+#[tokio::test]
+async fn an_absurd_cost_is_bounded() {
+    let vendor = Vendor::start().await;
+    let of_vendor = |config: &mut Config| {
+        config.cloud.vendor_url = Some(SafeUrl::new(vendor.url()));
+        config.cloud.vendor_key = Some(Secret::new(vendor::KEY));
+    };
+    for service in [
+        Service::with(of_vendor).await,
+        Service::on_postgres_with(of_vendor).await,
+    ] {
+        let client = service.client();
+        let body = json!({"url": Site::start().await.url("/absurd"), "force_backend": "vendor"});
+        for _ in 0..2 {
+            let page = client.post("/v1/cloud/scrape", &body).await.ok();
+            assert_eq!(page["cost_usd"], 10_000.0, "{page}");
+        }
+        let usage = client.get("/v1/usage").await.ok();
+        assert_eq!(usage["month"]["cloud_cost_usd"], 20_000.0, "{usage}");
+        let history = client.get("/v1/usage/history?days=1").await.ok();
+        assert_eq!(history["days"][0]["cloud_cost_usd"], 20_000.0, "{history}");
+        let calls = client.get("/v1/usage/calls?days=1").await;
+        assert_eq!(calls.status, 200, "{}", calls.text());
+        let health = client.get("/v1/health/cloud").await.ok();
+        assert_eq!(health["last_24h"]["cloud_cost_usd"], 20_000.0, "{health}");
     }
 }
 

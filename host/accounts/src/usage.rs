@@ -109,7 +109,8 @@ impl Usage {
                 cloud_pages: day.cloud_pages,
             };
             used.month.amount = used.month.amount.plus(amount);
-            used.month.cost_micros += day.cost_micros;
+            let cost = used.month.cost_micros.saturating_add(day.cost_micros);
+            used.month.cost_micros = cost;
             if day.date == date {
                 used.today = PagesAndCost {
                     amount,

@@ -19,6 +19,9 @@ pub const KEY: &str = "sk-provider";
 /// The provider's price of a page, in dollars.
 pub const PAGE_USD: f64 = 0.0025;
 
+/// What it asks for a page whose URL ends in `/absurd`.
+const ABSURD_USD: f64 = 1e30;
+
 /// A running test server.
 #[derive(Clone, Debug)]
 pub struct Vendor {
@@ -101,7 +104,7 @@ async fn page(State(asked): State<Asked>, request: Request) -> Response {
     let item = |status: u16, content: Value, error: Value| {
         Json(json!([{
             "url": url, "status": status, "content": content, "error": error,
-            "costs": {"total_cost": PAGE_USD},
+            "costs": {"total_cost": if url.ends_with("/absurd") { ABSURD_USD } else { PAGE_USD }},
         }]))
         .into_response()
     };

@@ -262,8 +262,9 @@ impl Llm {
         let completion: Completion = serde_json::from_slice(&response.body)
             .map_err(|error| malformed(&error.to_string()))?;
         if let Some(tokens) = completion.usage {
-            usage.input_tokens += tokens.prompt_tokens;
-            usage.output_tokens += tokens.completion_tokens;
+            // A model's counts are its own.
+            usage.input_tokens = usage.input_tokens.saturating_add(tokens.prompt_tokens);
+            usage.output_tokens = usage.output_tokens.saturating_add(tokens.completion_tokens);
         }
         let first = completion.choices.into_iter().next();
         first

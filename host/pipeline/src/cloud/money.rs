@@ -1,14 +1,30 @@
 //! Conversion between US dollars, which are shown, and millionths of them, which are billed.
 
-/// Converts dollars to millionths, rounded. An invalid price becomes 0.
+/// Most that one call is billed, in US dollars, whatever a provider says that it cost. Nothing that
+/// is called costs a thousandth of it, and millions of such calls fit a column of the database.
+const MAX_CALL_USD: f64 = 10_000.0;
+
+/// Converts the cost of a call from dollars to millionths, rounded. An invalid one becomes 0, one above
+/// [`MAX_CALL_USD`] that; both are logged.
 pub fn micros(usd: f64) -> u64 {
-    if !usd.is_finite() || usd <= 0.0 {
+    if !usd.is_finite() || usd < 0.0 {
+        tracing::warn!(
+            cost_usd = usd,
+            "a cost is no amount of money; it counts as 0"
+        );
         return 0;
     }
+    if usd > MAX_CALL_USD {
+        tracing::warn!(
+            cost_usd = usd,
+            "a cost is above the most that a call is billed; it counts as {MAX_CALL_USD} US dollars"
+        );
+    }
+    let usd = usd.min(MAX_CALL_USD);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "above nothing, and a cast saturates"
+        reason = "between 0 and 10^10"
     )]
     let micros = (usd * 1e6).round() as u64;
     micros
@@ -40,6 +56,8 @@ mod tests {
         assert_eq!(micros(0.0015), 1_500);
         assert_eq!(micros(f64::NAN), 0);
         assert_eq!(micros(-1.0), 0);
+        assert_eq!(micros(1e30), 10_000_000_000);
+        assert_eq!(micros(10_000.0), 10_000_000_000);
         assert!((usd(1_500) - 0.0015).abs() < 1e-12);
         assert_eq!(traffic_micros(500_000_000, 2.0), 1_000_000);
     }
