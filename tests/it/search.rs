@@ -270,3 +270,45 @@ async fn deleted_pages_leave_the_index_on_sqlite() {
 async fn deleted_pages_leave_the_index_on_postgres() {
     deleted_pages_leave(Service::on_postgres().await).await;
 }
+
+async fn a_page_that_several_urls_lead_to_is_found_once(service: Service) {
+    let origin = Origin::start().await.unwrap();
+    let client = service.client();
+    origin.set("/x", page("Radii", "Every radius is taut."));
+    origin.set("/r", Reply::redirect(302, "/x"));
+    origin.set("/s", page("Old", "A taut radius of its own."));
+    for path in ["/s", "/x", "/r"] {
+        scan(&client, &origin, path).await;
+    }
+    let results = found(&client, "taut", 2).await;
+    let mut urls: Vec<&str> = results
+        .iter()
+        .filter_map(|one| one["url"].as_str())
+        .collect();
+    urls.sort_unstable();
+    assert_eq!(urls, [origin.url("/s"), origin.url("/x")]);
+    let billed = service.billed().await.1;
+    search(&client, "taut").await;
+    assert_eq!(service.billed().await.1 - billed, 2);
+
+    // A URL that leads elsewhere now is no longer found as it was.
+    origin.set("/s", Reply::redirect(302, "/x"));
+    origin.set(
+        "/x",
+        page("Radii", "Every radius is taut, and freshly spun."),
+    );
+    scan(&client, &origin, "/s").await;
+    let results = found(&client, "freshly", 1).await;
+    assert_eq!(results[0]["url"], origin.url("/x"));
+    assert_eq!(search(&client, "taut").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_page_is_found_once_on_sqlite() {
+    a_page_that_several_urls_lead_to_is_found_once(Service::start().await).await;
+}
+
+#[tokio::test]
+async fn a_page_is_found_once_on_postgres() {
+    a_page_that_several_urls_lead_to_is_found_once(Service::on_postgres().await).await;
+}

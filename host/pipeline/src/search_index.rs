@@ -10,12 +10,14 @@ use orbweaver_accounts::clock::Clock;
 use orbweaver_core::charset;
 use orbweaver_core::content::{self, Kind};
 use orbweaver_core::ids::{PageId, ProjectId};
+use orbweaver_core::key_hash::url_key;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
 use orbweaver_engine::{Engine, Page, PageParts};
 use orbweaver_store::{
     IndexClaim, IndexEntry, PageWords, Store, StoreError, StoredBody, UnindexedPage,
 };
+use orbweaver_urls::KeyRules;
 use tokio::time::sleep;
 
 use crate::blocking::blocking_of;
@@ -231,10 +233,49 @@ async fn convert(
 /// The words of a page's HTML. CPU-bound.
 fn entry(page: UnindexedPage, html: &str) -> IndexEntry {
     let (facts, text) = page_text(html, &page.final_url, TEXT_BYTES);
+    let (url_key, asked_key) = keys(page.url_key, &page.final_url);
     IndexEntry {
         page: page.page,
         project: page.project,
-        url_key: page.url_key,
+        url_key,
+        asked_key,
         words: page_words(facts.title.as_deref(), &text),
+    }
+}
+
+/// The key of the URL that answered, and that of the one that was asked for where it led to another one.
+fn keys(stored: String, final_url: &str) -> (String, Option<String>) {
+    // Crawls drop tracking parameters or keep them, as they are asked; scans keep them.
+    let dropped = url_key(
+        final_url,
+        KeyRules {
+            drop_tracking: true,
+        },
+    );
+    let kept = url_key(
+        final_url,
+        KeyRules {
+            drop_tracking: false,
+        },
+    );
+    if stored == dropped || stored == kept {
+        return (stored, None);
+    }
+    (kept, Some(stored))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_indexed_under_the_url_that_answered() {
+        let of = |stored: &str, final_url| keys(stored.to_owned(), final_url);
+        let (x, tracked) = ("https://a.example/x", "https://a.example/x?utm_source=b");
+        assert_eq!(of(x, "https://A.example/x#top"), (x.to_owned(), None));
+        assert_eq!(of(x, tracked), (x.to_owned(), None));
+        assert_eq!(of(tracked, tracked), (tracked.to_owned(), None));
+        let asked = "https://a.example/r";
+        assert_eq!(of(asked, x), (x.to_owned(), Some(asked.to_owned())));
     }
 }

@@ -5,10 +5,10 @@
 //! writer. Every other page is indexed some time after it was stored, by a task that claims it
 //! ([`Store::claim_unindexed`]), reads [`Store::unindexed`] and calls [`Store::index`]. A
 //! deleted page leaves the index in the same transaction, by foreign key. The index has one
-//! document per URL: its newest page. `core::words` defines what a word is; the databases only
+//! document per URL that answered: its newest page. `core::words` defines what a word is; the databases only
 //! store words.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 use orbweaver_core::words::Term;
@@ -25,6 +25,9 @@ const TOGETHER: usize = 25;
 /// take seconds for a word that every page has.
 const RANKED: i64 = 5_000;
 
+/// Pages that are read for each one that is wanted: several may be of one URL.
+const SPARE: i64 = 4;
+
 /// A stored page that is not indexed yet.
 #[derive(Clone, Debug)]
 pub struct UnindexedPage {
@@ -32,7 +35,7 @@ pub struct UnindexedPage {
     pub page: PageId,
     /// The project that owns it.
     pub project: ProjectId,
-    /// The normalised URL.
+    /// The normalised URL: of a scan the one that was asked for, of a crawl the one that answered.
     pub url_key: String,
     /// The URL that answered.
     pub final_url: String,
@@ -58,8 +61,11 @@ pub struct IndexEntry {
     pub page: PageId,
     /// The project that owns it.
     pub project: ProjectId,
-    /// The normalised URL.
+    /// The normalised URL that answered.
     pub url_key: String,
+    /// The normalised URL that was asked for, if it led to another one: older pages of it leave the
+    /// index.
+    pub asked_key: Option<String>,
     /// Its words.
     pub words: PageWords,
 }
@@ -70,6 +76,7 @@ pub(crate) struct NewDocument<'a> {
     pub(crate) page: PageId,
     pub(crate) project: ProjectId,
     pub(crate) url_key: &'a str,
+    pub(crate) asked_key: Option<&'a str>,
     pub(crate) words: &'a PageWords,
 }
 
@@ -80,24 +87,32 @@ struct KnownRow {
     url_key: String,
 }
 
-impl KnownRow {
-    fn key(&self) -> (i64, &str) {
-        (self.project_id, &self.url_key)
-    }
-}
+/// Documents by project and normalised URL.
+type ByUrl<'a> = BTreeMap<(ProjectId, &'a str), NewDocument<'a>>;
 
-/// One document per URL, its youngest page's.
-fn youngest<'a>(documents: &[NewDocument<'a>]) -> BTreeMap<(ProjectId, &'a str), NewDocument<'a>> {
-    let mut youngest: BTreeMap<(ProjectId, &str), NewDocument<'a>> = BTreeMap::new();
+/// One document per URL, its youngest page's, in a map by this key.
+fn youngest<'a>(
+    documents: &[NewDocument<'a>],
+    key: impl Fn(&NewDocument<'a>) -> Option<&'a str>,
+) -> ByUrl<'a> {
+    let mut youngest = ByUrl::new();
     for document in documents {
+        let Some(url_key) = key(document) else {
+            continue;
+        };
         let kept = youngest
-            .entry((document.project, document.url_key))
+            .entry((document.project, url_key))
             .or_insert(*document);
         if kept.page < document.page {
             *kept = *document;
         }
     }
     youngest
+}
+
+/// Whether the map has a younger page under this key.
+fn has_younger(documents: &ByUrl<'_>, key: (ProjectId, &str), page: PageId) -> bool {
+    documents.get(&key).is_some_and(|other| other.page > page)
 }
 
 per_database! {
@@ -108,23 +123,24 @@ per_database! {
         conn: &mut Conn,
         documents: &[NewDocument<'_>],
     ) -> Result<(), StoreError> {
-        let mut wanted = youngest(documents);
+        let mut wanted = youngest(documents, |document| Some(document.url_key));
+        // URLs that lead to another one now.
+        let left = youngest(documents, |document| document.asked_key);
+        wanted.retain(|key, new| !has_younger(&left, *key, new.page));
         // By project and URL, so that two nodes never wait for each other.
-        let mut known = known(conn, &wanted).await?;
-        known.sort_by(|a, b| a.key().cmp(&b.key()));
-        let mut older = Vec::new();
-        wanted.retain(|(project, url_key), new| {
-            let key = (project.get(), *url_key);
-            let Ok(at) = known.binary_search_by(|row| row.key().cmp(&key)) else {
-                return true;
-            };
-            let there = known.get(at).map_or(0, |row| row.page_id);
-            let is_older = there < new.page.get();
-            older.extend(is_older.then_some((project.get(), there)));
-            is_older
-        });
-        // In one order on all nodes.
-        older.sort_unstable();
+        let keys: BTreeSet<(ProjectId, &str)> =
+            wanted.keys().chain(left.keys()).copied().collect();
+        let mut older = BTreeSet::new();
+        let known = known(conn, &keys).await?;
+        for row in &known {
+            let (project, there) = (ProjectId(row.project_id), PageId(row.page_id));
+            let key = (project, row.url_key.as_str());
+            if has_younger(&wanted, key, there) || has_younger(&left, key, there) {
+                older.insert((row.project_id, row.page_id));
+            } else {
+                wanted.remove(&key);
+            }
+        }
         for (project, pages) in by_project(older) {
             for piece in pieces(&pages) {
                 let mut delete =
@@ -150,10 +166,10 @@ per_database! {
     /// What the index has of these URLs.
     async fn known(
         conn: &mut Conn,
-        wanted: &BTreeMap<(ProjectId, &str), NewDocument<'_>>,
+        keys: &BTreeSet<(ProjectId, &str)>,
     ) -> Result<Vec<KnownRow>, StoreError> {
         let mut known: Vec<KnownRow> = Vec::new();
-        let keys = wanted.keys().map(|(project, url_key)| (project.get(), *url_key));
+        let keys = keys.iter().map(|(project, url_key)| (project.get(), *url_key));
         for (project, url_keys) in by_project(keys) {
             for piece in pieces(&url_keys) {
                 let mut select = sqlx::QueryBuilder::new(
@@ -303,6 +319,7 @@ impl Store {
                     page: entry.page,
                     project: entry.project,
                     url_key: &entry.url_key,
+                    asked_key: entry.asked_key.as_deref(),
                     words: &entry.words,
                 })
                 .collect();
@@ -311,7 +328,7 @@ impl Store {
         })
     }
 
-    /// Pages of the project with all these terms, best first; if none has all, those with all the
+    /// Pages of the project with all these terms, one per URL that answered, best first; if none has all, those with all the
     /// words but not next to each other; if there are none, those with any word.
     #[crate::boxed]
     pub async fn search(
@@ -350,18 +367,23 @@ impl Store {
         all: bool,
         limit: u32,
     ) -> Result<Vec<SearchHit>, StoreError> {
-        let rows: Vec<(i64, f64)> = match &self.db {
+        // A page may be found under several URLs that once led to it.
+        let wanted = i64::from(limit).saturating_mul(SPARE);
+        let rows: Vec<(i64, f64, String)> = match &self.db {
             Db::Lite(lite) => {
                 let quoted: Vec<String> = terms.iter().map(lite_term).collect();
                 let joined = quoted.join(if all { " AND " } else { " OR " });
                 let query = format!("owner : {} AND {{title body}} : ({joined})", owner(project));
                 sqlx::query_as(
-                    "SELECT rowid, -bm25(search_index, 0.0, 8.0, 1.0)
-                     FROM search_index WHERE search_index MATCH $1
-                     ORDER BY bm25(search_index, 0.0, 8.0, 1.0), rowid DESC LIMIT $2",
+                    "SELECT found.page_id, found.score, p.final_url
+                     FROM (SELECT rowid AS page_id, -bm25(search_index, 0.0, 8.0, 1.0) AS score
+                           FROM search_index WHERE search_index MATCH $1
+                           ORDER BY bm25(search_index, 0.0, 8.0, 1.0), rowid DESC LIMIT $2) found
+                     JOIN pages p ON p.id = found.page_id
+                     ORDER BY 2 DESC, 1 DESC",
                 )
                 .bind(query)
-                .bind(i64::from(limit))
+                .bind(wanted)
                 .fetch_all(&lite.read)
                 .await?
             }
@@ -369,32 +391,47 @@ impl Store {
                 let quoted: Vec<String> = terms.iter().map(pg_term).collect();
                 let query = quoted.join(if all { " & " } else { " | " });
                 read_replica!(self, pool => sqlx::query_as(
-                    "SELECT i.page_id, CAST(ts_rank_cd(i.words, q, 1 | 4) AS DOUBLE PRECISION)
+                    "SELECT i.page_id, CAST(ts_rank_cd(i.words, q, 1 | 4) AS DOUBLE PRECISION),
+                            p.final_url
                      FROM (SELECT d.page_id
                            FROM search_docs d JOIN search_index f
                                ON f.page_id = d.page_id AND f.project_id = $2
                            WHERE d.project_id = $2 AND f.words @@ to_tsquery('simple', $1)
                            ORDER BY d.page_id DESC LIMIT $4) found
-                     JOIN search_index i ON i.page_id = found.page_id AND i.project_id = $2,
+                     JOIN search_index i ON i.page_id = found.page_id AND i.project_id = $2
+                     JOIN pages p ON p.id = i.page_id AND p.project_id = $2,
                           to_tsquery('simple', $1) q
                      ORDER BY 2 DESC, i.page_id DESC LIMIT $3",
                 )
                 .bind(query.as_str())
                 .bind(project.get())
-                .bind(i64::from(limit))
+                .bind(wanted)
                 .bind(RANKED)
                 .fetch_all(pool)
                 .await?)
             }
         };
-        Ok(rows
-            .into_iter()
-            .map(|(page, score)| SearchHit {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Ok(one_per_url(rows, limit))
+    }
+}
+
+/// The best `limit` URLs of these pages, which are sorted: each with its youngest page.
+fn one_per_url(rows: Vec<(i64, f64, String)>, limit: usize) -> Vec<SearchHit> {
+    let mut hits: Vec<SearchHit> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (page, score, final_url) in rows {
+        let place = *places.entry(final_url).or_insert(hits.len());
+        match hits.get_mut(place) {
+            Some(hit) => hit.page = hit.page.max(PageId(page)),
+            None => hits.push(SearchHit {
                 page: PageId(page),
                 score,
-            })
-            .collect())
+            }),
+        }
     }
+    hits.truncate(limit);
+    hits
 }
 
 /// A term in FTS5's query syntax: words next to each other.
@@ -413,4 +450,18 @@ fn pg_term(term: &Term) -> String {
 /// The project as a word in the index.
 fn owner(project: ProjectId) -> String {
     format!("project{}", project.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_found_once_as_its_youngest_page() {
+        let rows = [(4, 9.0, "b"), (2, 8.0, "a"), (7, 7.0, "b"), (1, 6.0, "c")];
+        let rows = rows.map(|(page, score, url)| (page, score, url.to_owned()));
+        let hits = one_per_url(rows.to_vec(), 2);
+        let hits: Vec<(i64, f64)> = hits.iter().map(|hit| (hit.page.get(), hit.score)).collect();
+        assert_eq!(hits, [(7, 9.0), (2, 8.0)]);
+    }
 }

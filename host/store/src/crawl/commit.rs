@@ -286,6 +286,8 @@ fn documents<'a>(pages: &[(&'a CrawledPage, Option<i64>)], ids: &PageIds) -> Vec
                 page: PageId(id_of(page, ids)?),
                 project: page.page.project,
                 url_key: &page.page.url_key,
+                // A crawl's pages have the URLs that answered.
+                asked_key: None,
                 words: page.words.as_ref()?,
             })
         })

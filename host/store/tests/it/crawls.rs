@@ -620,6 +620,7 @@ async fn words_of_crawled_pages_are_found_and_not_read_again(options: Options) {
         page: page.page,
         project: page.project,
         url_key: page.url_key,
+        asked_key: None,
     });
     let entries: Vec<IndexEntry> = entries.collect();
     store.index(&entries).await.unwrap();
@@ -651,6 +652,7 @@ async fn words_of_crawled_pages_are_found_and_not_read_again(options: Options) {
             page: page.page,
             project: page.project,
             url_key: page.url_key,
+            asked_key: None,
         };
         store.index(&[entry]).await.unwrap();
     }

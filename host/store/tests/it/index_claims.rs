@@ -14,6 +14,7 @@ crate::support::on_both_databases! {
     a_claim_that_was_given_up_or_has_run_out_is_taken_over
     a_page_that_the_database_refuses_keeps_no_other_out
     the_most_words_of_a_title_and_a_text_are_taken
+    a_url_that_answered_is_found_once
     on_sqlite_claims_of_an_earlier_process_are_taken_over_at_once
 }
 
@@ -101,6 +102,7 @@ async fn index(store: &Store, newest: i64, words: &[PageWords]) {
             page: page.page,
             project: page.project,
             url_key: page.url_key,
+            asked_key: None,
             words: words.clone(),
         });
     let entries: Vec<IndexEntry> = entries.collect();
@@ -138,4 +140,43 @@ async fn the_most_words_of_a_title_and_a_text_are_taken(options: Options) {
         let found = store.search(project, &query_terms(word, 4), 100).await;
         assert_eq!(found.unwrap().len(), 1, "{word}");
     }
+}
+
+async fn a_url_that_answered_is_found_once(options: Options) {
+    let (store, project) = open(&options).await;
+    let newest = pages(&store, project, 4).await;
+    let claim = store.claim_unindexed(newest, now()).await.unwrap().unwrap();
+    let mut entries = store
+        .unindexed(claim)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|page| IndexEntry {
+            page: page.page,
+            project: page.project,
+            url_key: page.url_key,
+            asked_key: None,
+            words: PageWords {
+                text: format!("common word{}", page.page.get()),
+                ..PageWords::default()
+            },
+        });
+    let [first, second, mut third, mut fourth] = std::array::from_fn(|_| entries.next().unwrap());
+    let found = async |word: &str| {
+        let found = store.search(project, &query_terms(word, 4), 100).await;
+        let mut pages: Vec<_> = found.unwrap().iter().map(|hit| hit.page).collect();
+        pages.sort_unstable();
+        pages
+    };
+    let ids = [first.page, second.page, third.page, fourth.page];
+    // The first page's URL leads to the second one's.
+    (third.asked_key, third.url_key) = (Some(first.url_key.clone()), second.url_key.clone());
+    store.index(&[first, second]).await.unwrap();
+    assert_eq!(found("common").await, ids[..2]);
+    store.index(std::slice::from_ref(&third)).await.unwrap();
+    assert_eq!(found("common").await, [ids[2]]);
+    // And that one's to the fourth page's.
+    fourth.asked_key = Some(third.url_key);
+    store.index(&[fourth]).await.unwrap();
+    assert_eq!(found("common").await, [ids[3]]);
 }
