@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::support::{Service, Site};
+use crate::support::{Service, Site, runs};
 
 async fn answers_from_the_store(service: Service) {
     let site = Site::start().await;
@@ -68,6 +68,32 @@ async fn a_recent_page_is_reused_on_sqlite() {
 #[tokio::test]
 async fn a_recent_page_is_reused_on_postgres() {
     answers_from_the_store(Service::on_postgres().await).await;
+}
+
+#[tokio::test]
+async fn a_page_that_was_crawled_with_credentials_is_not_reused_without() {
+    let (service, site) = (Service::start().await, Site::start().await);
+    let client = service.client();
+    let url = site.url("/article");
+    let reused = async || {
+        let before = site.hits("/article");
+        let body = json!({"url": url, "max_age_seconds": 60});
+        client.post("/v1/scan", &body).await.ok();
+        site.hits("/article") == before
+    };
+    for with in [
+        json!({"cookies": "session=1"}),
+        json!({"headers": {"Authorization": "Bearer x"}}),
+    ] {
+        let mut crawl = json!({"url": url, "max_pages": 1, "delay_ms": 0});
+        let fields = with.as_object().unwrap().clone();
+        crawl.as_object_mut().unwrap().extend(fields);
+        runs::crawled(&client, &crawl).await;
+        assert!(!reused().await, "{with}");
+        service.clock.advance(TimeDelta::seconds(61));
+    }
+    runs::crawled(&client, &json!({"url": url, "max_pages": 1, "delay_ms": 0})).await;
+    assert!(reused().await);
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ use orbweaver_pipeline::{
     Document, KeptContent, SELECTORS_ROLE, STORED_KEY, blocking_of, convert_document,
 };
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 /// Bodies up to this size are processed on the current task (about 3 ms); larger ones, and
 /// those whose links are matched against patterns, on the pool for blocking work.
@@ -447,10 +448,16 @@ fn kept(text: &str) -> String {
     cut.replace('\0', "")
 }
 
+/// The user agent under which the page is kept, by which scans find it. A page that was fetched with
+/// headers or cookies of the caller is kept as another one's, as a scan's own is: no request without
+/// them gets it.
 fn asked_agent(shared: &Shared) -> String {
-    let asked = shared.spec.user_agent.as_deref();
-    asked
-        .filter(|agent| !is_rotated(Some(agent)))
-        .unwrap_or("")
-        .to_owned()
+    let spec = &shared.spec;
+    let asked = spec.user_agent.as_deref();
+    let agent = asked.filter(|agent| !is_rotated(Some(agent))).unwrap_or("");
+    if spec.headers.is_empty() && spec.cookies.is_none() {
+        return agent.to_owned();
+    }
+    let sent = serde_json::to_vec(&(&spec.headers, &spec.cookies)).unwrap_or_default();
+    format!("{agent} [{}]", hex::encode(Sha256::digest(&sent)))
 }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use orbweaver_engine::Engine;
-use orbweaver_fetch::{CookieJar, FetchError, ProxyUrl, Request, Response, is_impersonal};
+use orbweaver_fetch::{
+    CookieJar, FetchError, Personal, ProxyUrl, Request, Response, RobotsAnswer, is_impersonal,
+};
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::Lease;
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use url::Url;
 
 use crate::commit::Committer;
 use crate::context::Crawls;
@@ -98,6 +101,27 @@ impl Shared {
             .filter(|(name, _)| trusted || is_impersonal(name))
             .cloned()
             .collect()
+    }
+
+    /// The headers and cookies of the run for site files of a URL's origin (robots.txt, llms.txt):
+    /// nothing, unless it may receive them.
+    pub fn personal(&self, url: &str) -> Personal {
+        if !self.trusts(url) {
+            return Personal::default();
+        }
+        Personal {
+            headers: self.spec.headers.clone(),
+            cookies: self.spec.cookies.clone(),
+        }
+    }
+
+    /// robots.txt of a URL's origin, as the run may read it.
+    #[crate::boxed]
+    pub async fn robots(&self, url: &Url) -> Arc<RobotsAnswer> {
+        let fetcher = &self.crawls.pipeline.fetcher;
+        let personal = self.personal(url.as_str());
+        let files = fetcher.site_files();
+        files.robots_for(fetcher, url, &personal).await
     }
 
     /// What so many pages of the run are billed as.

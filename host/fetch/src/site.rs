@@ -203,6 +203,34 @@ impl<K, T> Expiry<K, Stored<T>> for Life {
     }
 }
 
+/// What a caller sends with requests of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Personal {
+    /// Headers.
+    pub headers: Vec<(String, String)>,
+    /// Cookies: `k=v; k=v`.
+    pub cookies: Option<String>,
+}
+
+impl Personal {
+    /// Whether there is nothing: the answer is the same for everybody.
+    pub fn is_empty(&self) -> bool {
+        self.headers.is_empty() && self.cookies.is_none()
+    }
+
+    /// A request that sends this, too.
+    fn on(&self, mut request: Request) -> Request {
+        let is_given = |name: &str| {
+            let mut given = self.headers.iter();
+            given.any(|(given, _)| given.eq_ignore_ascii_case(name))
+        };
+        request.headers.retain(|(name, _)| !is_given(name));
+        request.headers.extend(self.headers.iter().cloned());
+        request.cookies = self.cookies.clone();
+        request
+    }
+}
+
 /// The cache. Concurrent requests for one file fetch it once.
 pub struct SiteFiles {
     robots: Cache<String, Stored<Arc<RobotsAnswer>>>,
@@ -256,10 +284,28 @@ impl SiteFiles {
     /// is disallowed (RFC 9309), and it is requested again after a minute.
     #[crate::boxed]
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
+        self.robots_for(fetcher, url, &Personal::default()).await
+    }
+
+    /// As [`robots`](Self::robots), asked for with what a caller sends. Nobody else gets such an
+    /// answer: it is not cached.
+    #[crate::boxed]
+    pub async fn robots_for(
+        &self,
+        fetcher: &Fetcher,
+        url: &Url,
+        personal: &Personal,
+    ) -> Arc<RobotsAnswer> {
         let origin = origin(url);
+        if !personal.is_empty() {
+            let known = self.newest(&origin).await;
+            return fetch_robots(fetcher, &origin, None, personal, &known)
+                .await
+                .value;
+        }
         let made = async {
             let known = self.newest(&origin).await;
-            let made = fetch_robots(fetcher, &origin, None, &known).await;
+            let made = fetch_robots(fetcher, &origin, None, personal, &known).await;
             self.note(&origin, &made).await;
             made
         };
@@ -275,7 +321,8 @@ impl SiteFiles {
         let made = async {
             let mut known = self.newest(&origin).await;
             known.extend(self.robots.get(&origin).await.map(|own| own.value));
-            let made = fetch_robots(fetcher, &origin, Some(agent), &known).await;
+            let own = Personal::default();
+            let made = fetch_robots(fetcher, &origin, Some(agent), &own, &known).await;
             self.note(&origin, &made).await;
             made
         };
@@ -297,21 +344,54 @@ impl SiteFiles {
     /// llms.txt of a URL's origin.
     #[crate::boxed]
     pub async fn llms_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
-        self.text(fetcher, url, Name::Llms).await
+        self.llms_txt_for(fetcher, url, &Personal::default()).await
+    }
+
+    /// As [`llms_txt`](Self::llms_txt), asked for with what a caller sends. Nobody else gets such an
+    /// answer: it is not cached.
+    #[crate::boxed]
+    pub async fn llms_txt_for(
+        &self,
+        fetcher: &Fetcher,
+        url: &Url,
+        personal: &Personal,
+    ) -> TextFile {
+        self.text(fetcher, url, Name::Llms, personal).await
     }
 
     /// llms-full.txt of a URL's origin.
     #[crate::boxed]
     pub async fn llms_full_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
-        self.text(fetcher, url, Name::LlmsFull).await
+        let own = Personal::default();
+        self.llms_full_txt_for(fetcher, url, &own).await
     }
 
-    async fn text(&self, fetcher: &Fetcher, url: &Url, name: Name) -> TextFile {
+    /// As [`llms_full_txt`](Self::llms_full_txt), asked for with what a caller sends. Nobody else gets
+    /// such an answer: it is not cached.
+    #[crate::boxed]
+    pub async fn llms_full_txt_for(
+        &self,
+        fetcher: &Fetcher,
+        url: &Url,
+        personal: &Personal,
+    ) -> TextFile {
+        self.text(fetcher, url, Name::LlmsFull, personal).await
+    }
+
+    async fn text(
+        &self,
+        fetcher: &Fetcher,
+        url: &Url,
+        name: Name,
+        personal: &Personal,
+    ) -> TextFile {
         let origin = origin(url);
-        self.texts
-            .get_with((origin.clone(), name), fetch_text(fetcher, origin, name))
-            .await
-            .value
+        let key = (origin.clone(), name);
+        let made = fetch_text(fetcher, origin, name, personal);
+        match personal.is_empty() {
+            true => self.texts.get_with(key, made).await.value,
+            false => made.await.value,
+        }
     }
 }
 
@@ -336,6 +416,7 @@ async fn fetch_robots(
     fetcher: &Fetcher,
     origin: &str,
     agent: Option<&str>,
+    personal: &Personal,
     known: &[Arc<RobotsAnswer>],
 ) -> Stored<Arc<RobotsAnswer>> {
     // One byte more than the parser reads, so that it sees that the file was cut.
@@ -344,7 +425,7 @@ async fn fetch_robots(
         max_redirects: Some(ROBOTS_REDIRECTS),
         ..request(origin, "/robots.txt", MAX_ROBOTS_BYTES as u64 + 1)
     };
-    let result = Box::pin(fetcher.fetch(request)).await;
+    let result = Box::pin(fetcher.fetch(personal.on(request))).await;
     let (status, body, error) = match result {
         Ok(response) => (Some(response.status), response.body, None),
         // Too many redirects: treated as if there were no file (RFC 9309, 2.3.1.2).
@@ -369,12 +450,18 @@ async fn fetch_robots(
     })
 }
 
-async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<TextFile> {
+async fn fetch_text(
+    fetcher: &Fetcher,
+    origin: String,
+    name: Name,
+    personal: &Personal,
+) -> Stored<TextFile> {
     let path = match name {
         Name::Llms => "/llms.txt",
         Name::LlmsFull => "/llms-full.txt",
     };
-    let result = Box::pin(fetcher.fetch(request(&origin, path, MAX_LLMS_BYTES))).await;
+    let request = personal.on(request(&origin, path, MAX_LLMS_BYTES));
+    let result = Box::pin(fetcher.fetch(request)).await;
     let failed = result
         .as_ref()
         .map_or(true, |response| response.status >= 500);

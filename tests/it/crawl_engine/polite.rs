@@ -23,6 +23,7 @@ promises! {
     the_concurrency_limit_is_kept
     headers_cookies_and_user_agent_are_sent_with_every_request
     ai_bot_policy_and_llms_txt_are_recorded
+    site_files_are_asked_for_with_what_the_run_sends
 }
 
 fn links(count: usize) -> Answer {
@@ -275,4 +276,38 @@ async fn ai_bot_policy_and_llms_txt_are_recorded(service: Service) {
     assert_eq!(run.llms_full_txt.as_deref(), Some("# All of it\n"));
     let policy = run.ai_bot_policy.unwrap();
     assert!(policy.contains(r#""GPTBot":"disallowed""#), "{policy}");
+}
+
+async fn site_files_are_asked_for_with_what_the_run_sends(service: Service) {
+    let ground = Ground::of(|hit| {
+        let sends =
+            |name: &str, value: &str| hit.headers.get(name).is_some_and(|sent| sent == value);
+        if !sends("x-token", "open") || !sends("cookie", "a=b") {
+            return Answer::status(404);
+        }
+        match hit.path.as_str() {
+            "/robots.txt" => Answer::text("User-agent: *\nDisallow: /private\n"),
+            "/llms.txt" => Answer::text("# A site\n"),
+            "/llms-full.txt" => Answer::text("# All of it\n"),
+            "/" => Answer::page("0", &["/private/1", "/open"]),
+            _ => Answer::page("page", &[]),
+        }
+    })
+    .await;
+    let sending = CrawlSpec {
+        headers: vec![("X-Token".to_owned(), "open".to_owned())],
+        cookies: Some("a=b".to_owned()),
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &sending).await;
+    assert_eq!(paths(&service, &run).await, ["", "open"]);
+    assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
+    assert_eq!(run.llms_full_txt.as_deref(), Some("# All of it\n"));
+    // What it got is nobody else's.
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((run.llms_txt, run.llms_full_txt), (None, None));
+    // Nor does it get what others got.
+    let run = crawl(&service, &sending).await;
+    assert_eq!(paths(&service, &run).await, ["", "open"]);
+    assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
 }

@@ -301,12 +301,13 @@ impl Crawler {
         let shared = Arc::clone(&self.shared);
         self.site = Some(tokio::spawn(async move {
             let pipeline = &shared.crawls.pipeline;
-            let files = pipeline.fetcher.site_files();
-            let robots = files.robots(&pipeline.fetcher, &url).await;
+            let (fetcher, files) = (&pipeline.fetcher, pipeline.fetcher.site_files());
+            let personal = shared.personal(url.as_str());
+            let robots = shared.robots(&url).await;
             shared.wait_for(url.as_str()).await;
-            let llms = files.llms_txt(&pipeline.fetcher, &url).await;
+            let llms = files.llms_txt_for(fetcher, &url, &personal).await;
             shared.wait_for(url.as_str()).await;
-            let full = files.llms_full_txt(&pipeline.fetcher, &url).await;
+            let full = files.llms_full_txt_for(fetcher, &url, &personal).await;
             let policy = pipeline.ai_policy(&robots).await;
             let policy = policy.as_deref().map(RawValue::get);
             let (lease, store) = (shared.lease, &shared.crawls.store);

@@ -259,8 +259,8 @@ impl Crawler {
             }
             let shared = Arc::clone(&self.shared);
             self.robots.spawn(async move {
-                let fetcher = &shared.crawls.pipeline.fetcher;
-                (host, fetcher.site_files().robots(fetcher, &url).await)
+                let robots = shared.robots(&url).await;
+                (host, robots)
             });
         }
         usable
