@@ -1,6 +1,7 @@
 //! Scans that use a browser: cloud_mode and screenshot_inline.
 
 use orbweaver_origin::{Origin, Reply};
+use orbweaver_store::NewUsage;
 use serde_json::{Value, json};
 
 use crate::support::{Service, Site};
@@ -113,4 +114,44 @@ async fn a_failed_screenshot_is_free_and_does_not_fail_the_scan() {
         assert!(message.starts_with("cloud_mode:"), "{message}");
     }
     assert_eq!(service.billed().await, (1, 0));
+}
+
+#[tokio::test]
+async fn a_page_that_auto_does_not_render_is_told() {
+    let (service, origin) = (Service::start().await, app().await);
+    let client = service.other_project("shop").await;
+    let project = service.app.store.project_named("shop").await.unwrap();
+    let used = NewUsage {
+        project: project.unwrap().id,
+        token: "before".to_owned(),
+        call: "cloud/scrape",
+        pages: 0,
+        cloud_pages: 100,
+        cost_micros: 0,
+        at: service.app.clock.now(),
+        reservation: None,
+    };
+    service.app.store.bill(used).await.unwrap();
+    let body = json!({"url": origin.url("/app"), "cloud_mode": "auto"});
+    let result = client.post("/v1/scan", &body).await.ok();
+    assert_eq!(result["cloud_mode"], "none");
+    let error = &result["errors"][0];
+    assert_eq!(
+        (&error["role"], &error["code"]),
+        (&json!("cloud_mode"), &json!("cap"))
+    );
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("cloud page cap"), "{message}");
+
+    let without = Service::with(|config| config.browser = Some("/no/such/browser".into())).await;
+    let result = without.client().post("/v1/scan", &body).await.ok();
+    assert_eq!(result["errors"][0]["code"], "not-configured", "{result}");
+    // A page that needs no browser is whole.
+    origin.set(
+        "/plain",
+        Reply::html(format!("<p>{}", "Plain words. ".repeat(100))),
+    );
+    let body = json!({"url": origin.url("/plain"), "cloud_mode": "auto"});
+    let result = client.post("/v1/scan", &body).await.ok();
+    assert_eq!(result["errors"], json!([]));
 }

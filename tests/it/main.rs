@@ -78,6 +78,7 @@ mod tenancy;
 mod tenant_plugins;
 mod tenant_rights;
 mod tls;
+mod told;
 mod unique_text;
 mod unknown_names;
 mod usage;

@@ -98,11 +98,14 @@ impl Entry {
 }
 
 impl Inner {
-    /// Names in the request that its operation does not know.
+    /// Names in the request that its operation does not know, and what its handler warns of.
     fn warnings(&self, method: &Method, uri: &Uri, scope: &Scope) -> Vec<String> {
         let none = UnknownNames::default();
         let fields = scope.unknown().unwrap_or(&none);
-        warnings::messages(&self.operations, method, uri.path(), uri.query(), fields)
+        let (operations, path, query) = (&self.operations, uri.path(), uri.query());
+        let mut messages = warnings::messages(operations, method, path, query, fields);
+        messages.extend(scope.warnings());
+        messages
     }
 }
 

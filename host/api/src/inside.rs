@@ -180,13 +180,14 @@ impl Inside {
         };
         let none = UnknownNames::default();
         let fields = scope.unknown().unwrap_or(&none);
-        let messages = warnings::messages(
+        let mut messages = warnings::messages(
             &self.0.operations,
             &call.method,
             parsed.path(),
             parsed.query(),
             fields,
         );
+        messages.extend(scope.warnings());
         let response = match messages.as_slice() {
             [] => response,
             messages => warnings::attach(response, messages).await,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use chrono::{DateTime, Utc};
 use orbweaver_accounts::random;
@@ -24,6 +24,8 @@ struct Inner {
     known: OnceLock<(Arc<Principal>, DateTime<Utc>)>,
     rate: OnceLock<Verdict>,
     unknown: OnceLock<UnknownNames>,
+    /// What else its answer says in `warnings`.
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Scope {
@@ -35,11 +37,12 @@ impl Scope {
             known: OnceLock::new(),
             rate: OnceLock::new(),
             unknown: OnceLock::new(),
+            warnings: Mutex::default(),
         }))
     }
 
     /// For a further request to the API that this one causes: the same id, client and key, its
-    /// own rate limit and unknown names.
+    /// own rate limit, unknown names and warnings.
     pub(super) fn inside(&self) -> Self {
         Self(Arc::new(Inner {
             id: self.0.id.clone(),
@@ -48,6 +51,7 @@ impl Scope {
             known: self.0.known.clone(),
             rate: OnceLock::new(),
             unknown: OnceLock::new(),
+            warnings: Mutex::default(),
         }))
     }
 
@@ -99,6 +103,26 @@ impl Scope {
     /// Fields of its body that its operation does not know.
     pub(super) fn unknown(&self) -> Option<&UnknownNames> {
         self.0.unknown.get()
+    }
+
+    /// Has the answer say this in its `warnings`, once: of what the request asks for in vain, or gets
+    /// in part.
+    pub(crate) fn warn(&self, message: impl Into<String>) {
+        let message = message.into();
+        let mut warnings = self
+            .0
+            .warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !warnings.contains(&message) {
+            warnings.push(message);
+        }
+    }
+
+    /// What the answer is to say besides unknown names.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let warnings = self.0.warnings.lock();
+        warnings.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Time of acceptance.

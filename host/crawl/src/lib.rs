@@ -6,6 +6,7 @@
 //! them (`commit`). After every commit the database has all results and state of a run, so
 //! that any worker can continue it.
 
+pub mod advice;
 pub mod cleanup;
 mod commit;
 mod concurrency;

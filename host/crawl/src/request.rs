@@ -75,11 +75,12 @@ pub struct CrawlRequest {
     /// Cookies, `k=v; k=v`, sent with the same requests as `headers`.
     #[schema(max_length = 16_384, example = "consent=yes; lang=en")]
     pub cookies: Option<String>,
-    /// Regular expressions over path and query: a URL that matches one is skipped.
+    /// Regular expressions over path and query as they are sent, percent-encoded (`%C3%A4` for `ä`, `%20`
+    /// for a space): a URL that matches one is skipped.
     #[schema(max_items = 100)]
     pub exclude_paths: Option<Vec<String>>,
-    /// Regular expressions over path and query: only URLs that match one are crawled. The seed
-    /// is exempt.
+    /// Regular expressions over path and query, as for `exclude_paths`: only URLs that match one are
+    /// crawled. The seed is exempt.
     #[schema(max_items = 100)]
     pub include_paths: Option<Vec<String>>,
     /// Receives a POST request when the run is done or failed.

@@ -25,7 +25,7 @@ mod response;
 mod site;
 
 pub use browser::{
-    Action, BROWSERS, BrowserConfig, Isolation, PictureFormat, PictureOptions, Receives,
+    Action, BROWSERS, BrowserConfig, CUT, Isolation, PictureFormat, PictureOptions, Receives,
     RenderExtras, RenderRequest, Rendered, Renderer, Sandbox, ScrollDirection, SessionCookies,
     Viewport, WaitFor, find_browser, key_names,
 };

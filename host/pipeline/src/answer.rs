@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use orbweaver_fetch::CUT;
 use orbweaver_store::CloudMode;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -89,6 +90,11 @@ pub struct ScanResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub screenshot_error: Option<&'a str>,
+    /// Says that a screenshot shows only the beginning of the page: it has at most 4096 x 16384
+    /// pixels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub screenshot_notice: Option<&'static str>,
     /// The screenshots of `actions` in base64, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
@@ -110,7 +116,8 @@ pub struct ScanResult<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false, value_type = BTreeMap<String, Value>, extensions(("x-extension" = json!(true))))]
     pub extensions: BTreeMap<&'a str, &'a RawValue>,
-    /// Extractors that failed.
+    /// Extractors that failed. With `cloud_mode` as the role: why `auto` did not render a page that
+    /// needs it (`cap`: the cap of cloud pages, `not-configured`: there is no browser, `failed`).
     #[schema(extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
     /// What was converted to HTML, or why there is no content, if the body is not HTML.
@@ -154,8 +161,12 @@ pub struct Besides {
     pub picture: Option<Picture>,
     /// The screenshots of actions.
     pub screenshots: Vec<Bytes>,
+    /// Whether one of these shows only the beginning of what it is of.
+    pub is_cut: bool,
     /// What a language model extracted, if it was asked.
     pub prompted: Option<Answered>,
+    /// Why `auto` did not render a page that needs it.
+    pub unrendered: Option<RoleError>,
 }
 
 /// The role under which the language model's failure is reported.
@@ -180,6 +191,7 @@ pub fn assemble(
     besides: &Besides,
 ) -> Result<Bytes, ScanError> {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
+    errors.extend(besides.unrendered.clone());
     let article = Article::read(outcome, &mut errors);
     let asks = content.extract.is_some();
     let mut extracted = outcome.role(SELECTORS_ROLE).and_then(Extracted::read);
@@ -224,6 +236,7 @@ pub fn assemble(
             .then(|| outcome.role("links").or_else(|| no_links(document))),
         screenshot,
         screenshot_error,
+        screenshot_notice: besides.is_cut.then_some(CUT),
         screenshots: besides
             .screenshots
             .iter()

@@ -16,19 +16,19 @@ use crate::error::{FailureKind, ScanError};
 use crate::spec::ScanSpec;
 
 /// The screenshot, if requested: the one taken with the page, else one taken now. Adds its
-/// cost to the charge.
+/// cost to the charge. Returns, too, whether one that was taken now is cut.
 pub(super) async fn screenshot(
     scans: &Scans,
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     taken: Option<Result<Bytes, String>>,
     charge: &mut Charge,
-) -> Option<Picture> {
+) -> Option<(Picture, bool)> {
     if !spec.content.screenshot {
         return None;
     }
     let picture = match taken {
-        Some(taken) => taken,
+        Some(taken) => taken.map(|png| (png, false)),
         None => take(scans, principal, spec, charge)
             .await
             .map_err(|error| match error {
@@ -42,7 +42,8 @@ pub(super) async fn screenshot(
     if picture.is_ok() {
         charge.amount.cloud_pages += 1;
     }
-    Some(picture.map(|png| STANDARD.encode(png)))
+    let is_cut = picture.as_ref().is_ok_and(|(_, is_cut)| *is_cut);
+    Some((picture.map(|(png, _)| STANDARD.encode(png)), is_cut))
 }
 
 async fn take(
@@ -50,7 +51,7 @@ async fn take(
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     charge: &mut Charge,
-) -> Result<Bytes, ScanError> {
+) -> Result<(Bytes, bool), ScanError> {
     if scans.cloud.has_browser() {
         charge.reserve_cloud(scans, principal.project).await?;
     }
@@ -70,9 +71,11 @@ async fn take(
         .cloud
         .load(principal.project, Choice::Local, &job)
         .await?;
+    let is_cut = loaded.is_cut;
     loaded
         .picture
         .unwrap_or_else(|| Err("the backend returned no picture".to_owned()))
+        .map(|png| (png, is_cut))
         .map_err(|message| ScanError::Fetch {
             kind: FailureKind::Fetch(orbweaver_fetch::Kind::Browser),
             message,

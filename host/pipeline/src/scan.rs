@@ -88,6 +88,8 @@ async fn run(
         row,
         picture,
         screenshots,
+        is_cut,
+        unrendered,
     } = source::find(scans, principal, spec, charge).await?;
     let final_url = document.final_url.clone();
     let site = site.finish(pipeline, &final_url);
@@ -105,6 +107,10 @@ async fn run(
         picture::screenshot(scans, principal, spec, picture, charge),
     );
     let outcome = outcome?;
+    let (picture, is_cut) = match picture {
+        Some((picture, cut)) => (Some(picture), is_cut || cut),
+        None => (None, is_cut),
+    };
     let prompt = spec.content.extract.as_ref();
     let prompted = match prompt.and_then(|extract| extract.prompt.as_ref()) {
         Some(PromptSpec { prompt, schema }) => {
@@ -113,7 +119,8 @@ async fn run(
             let answered = llm
                 .extract(project, pipeline, &mut document, prompt, schema)
                 .await;
-            charge.cost_micros += micros(answered.usage.cost_usd);
+            let cost = micros(answered.usage.cost_usd);
+            charge.cost_micros = charge.cost_micros.saturating_add(cost);
             Some(answered)
         }
         None => None,
@@ -127,7 +134,9 @@ async fn run(
         besides: Besides {
             picture,
             screenshots,
+            is_cut,
             prompted,
+            unrendered,
         },
     };
     let bytes = parts.bytes();
@@ -196,6 +205,7 @@ impl AnswerParts {
     fn is_repeatable(&self) -> bool {
         let prompted = self.besides.prompted.as_ref();
         self.outcome.errors.is_empty()
+            && self.besides.unrendered.is_none()
             && self.besides.picture.is_none()
             && self.besides.screenshots.is_empty()
             && prompted.is_none_or(|answered| answered.result.is_ok())

@@ -20,6 +20,7 @@ use crate::context::Scans;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::kept_answers::PageKey;
+use crate::roles::RoleError;
 use crate::spec::ScanSpec;
 
 /// A page and its row in the store.
@@ -31,6 +32,10 @@ pub(super) struct SourcedPage {
     pub(super) picture: Option<Result<Bytes, String>>,
     /// The screenshots of its actions.
     pub(super) screenshots: Vec<Bytes>,
+    /// Whether one of these shows only the beginning of what it is of.
+    pub(super) is_cut: bool,
+    /// Why `auto` did not render a page that needs it.
+    pub(super) unrendered: Option<RoleError>,
 }
 
 /// The page's row in the store.
@@ -40,6 +45,9 @@ pub(super) enum PageRow {
     /// Already stored.
     Stored(PageId),
 }
+
+/// The role under which a page that `auto` did not render is reported.
+const MODE_ROLE: &str = "cloud_mode";
 
 /// The oldest acceptable time of a stored page; `None` if the page must be fetched.
 pub(super) fn since(scans: &Scans, spec: &ScanSpec) -> Option<DateTime<Utc>> {
@@ -94,15 +102,18 @@ pub(super) async fn find(
                     row: PageRow::Stored(id),
                     picture: None,
                     screenshots: Vec::new(),
+                    is_cut: false,
+                    unrendered: None,
                 });
             }
         }
     }
     // Boxed: the fetch's state is large, and many scans of a batch wait here.
-    let (loaded, mode) = Box::pin(load(scans, principal, spec, asked, charge)).await?;
+    let got = Box::pin(load(scans, principal, spec, asked, charge)).await?;
+    let (loaded, mode) = (got.loaded, got.mode);
     charge.came_by(mode);
     charge.cost_micros = loaded.cost_micros;
-    let (picture, screenshots) = (loaded.picture, loaded.screenshots);
+    let (picture, screenshots, is_cut) = (loaded.picture, loaded.screenshots, loaded.is_cut);
     let fetched_at = scans.clock.now();
     let bytes = loaded.response.body.len();
     let read = move || Document::from_response(loaded.response, fetched_at);
@@ -132,17 +143,53 @@ pub(super) async fn find(
         row: PageRow::New(Box::new(page)),
         picture,
         screenshots,
+        is_cut,
+        unrendered: got.unrendered,
     })
 }
 
-/// Loads the page; returns it with the mode used, to which `auto` resolved.
+/// A page from a backend.
+struct Got {
+    loaded: Loaded,
+    /// The mode used, to which `auto` resolved.
+    mode: CloudMode,
+    /// Why `auto` did not render a page that needs it.
+    unrendered: Option<RoleError>,
+}
+
+impl Got {
+    fn by(mode: CloudMode, loaded: Loaded) -> Self {
+        Self {
+            loaded,
+            mode,
+            unrendered: None,
+        }
+    }
+
+    /// The answer to a plain request, whose page needs a browser.
+    fn unrendered(loaded: Loaded, verdict: Verdict, code: &'static str, why: &str) -> Self {
+        Self {
+            unrendered: Some(RoleError {
+                role: MODE_ROLE.to_owned(),
+                plugin: None,
+                code: code.into(),
+                message: format!(
+                    "the page needs a browser ({verdict}), but is not rendered: {why}"
+                ),
+            }),
+            ..Self::by(CloudMode::None, loaded)
+        }
+    }
+}
+
+/// Loads the page.
 async fn load(
     scans: &Scans,
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     user_agent: Option<&str>,
     charge: &mut Charge,
-) -> Result<(Loaded, CloudMode), ScanError> {
+) -> Result<Got, ScanError> {
     let (cloud, mode, project) = (&scans.cloud, spec.cloud_mode, principal.project);
     let plain = Job {
         url: spec.url.clone(),
@@ -159,13 +206,16 @@ async fn load(
         ..plain.clone()
     };
     match mode {
-        CloudMode::None => Ok((cloud.load(project, Choice::Local, &plain).await?, mode)),
+        CloudMode::None => Ok(Got::by(
+            mode,
+            cloud.load(project, Choice::Local, &plain).await?,
+        )),
         CloudMode::Browser => {
             let here = cloud.has_browser() || browsing.needs_browser();
             let choice = if here { Choice::Local } else { Choice::Vendor };
             let mut job = rendered;
             with_picture(scans, principal, &mut job, charge).await;
-            Ok((cloud.load(project, choice, &job).await?, mode))
+            Ok(Got::by(mode, cloud.load(project, choice, &job).await?))
         }
         CloudMode::Unblocker => {
             let job = Job {
@@ -173,7 +223,8 @@ async fn load(
                 picture: false,
                 ..rendered
             };
-            Ok((cloud.load(project, Choice::Unblock, &job).await?, mode))
+            let page = cloud.load(project, Choice::Unblock, &job).await?;
+            Ok(Got::by(mode, page))
         }
         // What was asked for can't be done without a browser.
         CloudMode::Auto if browsing.needs_browser() => {
@@ -181,21 +232,21 @@ async fn load(
             let mut job = rendered;
             with_picture(scans, principal, &mut job, charge).await;
             let page = cloud.load(project, Choice::Local, &job).await?;
-            Ok((page, CloudMode::Browser))
+            Ok(Got::by(CloudMode::Browser, page))
         }
         CloudMode::Auto => {
             let page = cloud.load(project, Choice::Local, &plain).await?;
             let verdict = page.verdict().await?;
-            if verdict == Verdict::Good || !cloud.has_browser() {
-                return Ok((page, CloudMode::None));
+            if verdict == Verdict::Good {
+                return Ok(Got::by(CloudMode::None, page));
             }
-            // If a cap forbids the browser, the plain page is the answer.
-            if charge
-                .reserve_cloud(scans, principal.project)
-                .await
-                .is_err()
-            {
-                return Ok((page, CloudMode::None));
+            // Without a browser, or if a cap forbids it, the plain page is the answer.
+            if !cloud.has_browser() {
+                return Ok(Got::unrendered(page, verdict, "not-configured", NO_BROWSER));
+            }
+            if let Err(error) = charge.reserve_cloud(scans, project).await {
+                let why = error.to_string();
+                return Ok(Got::unrendered(page, verdict, "cap", &why));
             }
             tracing::info!(
                 cloud.verdict = %verdict,
@@ -207,11 +258,15 @@ async fn load(
             };
             with_picture(scans, principal, &mut job, charge).await;
             match cloud.load(project, Choice::Local, &job).await {
-                Ok(page) => Ok((page, CloudMode::Browser)),
+                Ok(page) => Ok(Got::by(CloudMode::Browser, page)),
                 Err(error @ ScanError::Refused(_)) => Err(error),
                 Err(error) => {
                     tracing::info!(%error, "the browser failed");
-                    Ok((page, CloudMode::None))
+                    let why = match &error {
+                        ScanError::Internal(_) => "internal error".to_owned(),
+                        error => error.to_string(),
+                    };
+                    Ok(Got::unrendered(page, verdict, "failed", &why))
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What the cloud endpoints' requests and work have in common.
 
 use orbweaver_core::country::is_iso2;
+use orbweaver_fetch::CUT;
 use orbweaver_store::Amount;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -9,6 +10,7 @@ use crate::app::App;
 use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::idempotency::UsageToken;
+use crate::scope::Scope;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
@@ -72,6 +74,8 @@ pub struct Work {
     pub token: UsageToken,
     /// Which call, for the books.
     pub call: &'static str,
+    /// The request.
+    pub scope: Scope,
     /// When work began.
     pub started: std::time::Instant,
 }
@@ -84,6 +88,7 @@ impl Work {
             principal: ctx.principal.clone(),
             token,
             call,
+            scope: ctx.scope.clone(),
             started: std::time::Instant::now(),
         }
     }
@@ -129,6 +134,9 @@ impl Work {
             loaded.cost_micros,
         );
         self.app.store.bill(usage).await?;
+        if loaded.is_cut {
+            self.scope.warn(CUT);
+        }
         Ok(loaded)
     }
 

@@ -13,7 +13,7 @@ use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
 use orbweaver_pipeline::cloud::backend::WaitPoint;
-use orbweaver_pipeline::cloud::small_crawl::{Crawl, Crawled};
+use orbweaver_pipeline::cloud::small_crawl::{Crawl, Crawled, SmallCrawl};
 use orbweaver_pipeline::cloud::usd;
 use orbweaver_pipeline::convert::Format;
 
@@ -43,6 +43,9 @@ pub(super) struct CloudCrawlResult {
     /// US dollars, all pages together.
     cost_usd: f64,
     elapsed_ms: u64,
+    /// Why pages were left out before `limit` was reached: a cap, the time, or the size of the answer.
+    #[schema(required = true, extensions(("x-extension" = json!(true))))]
+    error_message: Option<String>,
 }
 
 /// A page.
@@ -58,7 +61,8 @@ pub(super) struct CloudCrawlItem {
 /// Follows a site's links and returns its pages in one answer, the first page first.
 ///
 /// Billed one cloud page per page. Stays on the site and obeys its robots.txt; what is not
-/// there after four minutes is left out.
+/// there after four minutes is left out, as is what the project's caps do not leave pages for:
+/// `error_message` says so.
 #[utoipa::path(
     post,
     path = "/v1/cloud/crawl",
@@ -103,7 +107,7 @@ pub(super) async fn crawl(
 
 async fn run(work: Work, crawl: Crawl) -> Result<Response, ApiError> {
     let token = work.token.clone();
-    let pages = crawl
+    let SmallCrawl { pages, cut } = crawl
         .run(&work.app.scans, &work.principal, |index| token.part(index))
         .await?;
     let cost_micros: u64 = pages.iter().map(|page| page.cost_micros).sum();
@@ -112,6 +116,7 @@ async fn run(work: Work, crawl: Crawl) -> Result<Response, ApiError> {
         items: pages.into_iter().map(CloudCrawlItem::from).collect(),
         cost_usd: usd(cost_micros),
         elapsed_ms: work.elapsed_ms(),
+        error_message: cut,
     };
     large_json(bytes, answer).await
 }

@@ -17,6 +17,7 @@ use crate::crons;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::IdempotencyHeader;
 use crate::input::Payload;
+use orbweaver_crawl::advice::advice;
 use orbweaver_crawl::request::{CrawlRequest, RequestError};
 use orbweaver_crawl::submit::{self, Origin};
 
@@ -81,6 +82,9 @@ pub(super) async fn create_crawl(
         .value
         .check(&ctx.pipeline(), tier.aggressive, &ctx.principal.tier)
         .await?;
+    for said in advice(&checked) {
+        ctx.scope.warn(said);
+    }
     if checked.needs_browser() && !app.cloud.has_browser() {
         return Err(ApiError::not_configured(format!("render: {NO_BROWSER}")));
     }

@@ -47,7 +47,8 @@ const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
                        parameters that an operation does not know fail no request: they are \
                        named, each with the known name that is nearest, in the header \
                        `Orbweaver-Warnings`, and in the member `warnings` (an array of \
-                       strings) of answers that are JSON objects and not streamed. What is marked \
+                       strings) of answers that are JSON objects and not streamed, as are options \
+                       without effect and results that are cut. What is marked \
                        `x-extension` goes beyond the contract.",
         contact(name = "The Orbweaver contributors"),
         license(name = "Apache-2.0", identifier = "Apache-2.0"),

@@ -1,5 +1,5 @@
 //! What a request names that its operation does not know: fields of the JSON body and query
-//! parameters.
+//! parameters. Handlers warn of more by [`Scope::warn`](crate::scope::Scope::warn).
 //!
 //! Such a name fails no request, since the interface may grow; its answer says so, in the
 //! header [`WARNINGS`] and, where the body is a JSON object that is sent as a whole and no error,

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::render::RenderRequest;
+use super::snapshot::Shot;
 use super::steps::{Action, KEYS, ScrollDirection};
 use super::tab::{Tab, Trouble};
 use crate::error::{Fault, Kind, SubKind};
@@ -92,9 +92,9 @@ impl Tab {
     ///
     /// # Errors
     /// [`SubKind::Field`] names the action that could not be done.
-    pub(super) async fn perform(&self, request: &RenderRequest) -> Result<Vec<Bytes>, Trouble> {
+    pub(super) async fn perform(&self, request: &RenderRequest) -> Result<Vec<Shot>, Trouble> {
         let deadline = Instant::now() + ALL;
-        let mut pictures: Vec<Bytes> = Vec::new();
+        let mut pictures: Vec<Shot> = Vec::new();
         for (index, action) in request.extras.actions.iter().enumerate() {
             let done = timeout_at(deadline, self.act(action, request, deadline)).await;
             let done = done.unwrap_or_else(|_| {
@@ -109,7 +109,7 @@ impl Tab {
                 Err(Undone::Trouble(trouble)) => return Err(trouble),
                 Err(Undone::Wrong(field, rule)) => return Err(wrong(index, field, &rule)),
             }
-            if pictures.iter().map(Bytes::len).sum::<usize>() > MAX_PICTURES {
+            if pictures.iter().map(|shot| shot.bytes.len()).sum::<usize>() > MAX_PICTURES {
                 let rule = "the screenshots of all actions are larger than 32 MiB";
                 return Err(wrong(index, "", rule));
             }
@@ -122,7 +122,7 @@ impl Tab {
         action: &Action,
         request: &RenderRequest,
         deadline: Instant,
-    ) -> Result<Option<Bytes>, Undone> {
+    ) -> Result<Option<Shot>, Undone> {
         match action {
             Action::Click { selector } => {
                 self.click(selector).await?;

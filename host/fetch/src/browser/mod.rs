@@ -34,6 +34,7 @@ pub use config::{BROWSERS, BrowserConfig, Isolation, Sandbox, find_browser};
 pub use orbweaver_core::render::WaitFor;
 pub use render::{Receives, RenderExtras, RenderRequest, Rendered};
 pub use session::SessionCookies;
+pub use snapshot::CUT;
 pub use steps::{Action, PictureFormat, PictureOptions, ScrollDirection, Viewport, key_names};
 
 use crate::cookies::CookieJar;
@@ -43,6 +44,7 @@ use crate::request::Request;
 use crate::response::{Headers, Response, Timings};
 use chromium::Chromium;
 use events::Answer;
+use snapshot::Shot;
 use tab::{Tab, Trouble};
 
 /// Time limit for reading the HTML of a loaded page.
@@ -186,6 +188,7 @@ impl Renderer {
                 .picture
                 .then(|| Err("the URL is a download, not a page".to_owned())),
             screenshots: Vec::new(),
+            is_cut: false,
             partial: false,
         })
     }
@@ -339,8 +342,13 @@ impl Renderer {
                 },
                 remote_addr: None,
             },
-            picture,
-            screenshots,
+            is_cut: picture
+                .iter()
+                .flatten()
+                .chain(&screenshots)
+                .any(|shot| shot.is_cut),
+            picture: picture.map(|taken| taken.map(|shot| shot.bytes)),
+            screenshots: screenshots.into_iter().map(|shot| shot.bytes).collect(),
             partial: !reached,
         })
     }
@@ -373,7 +381,7 @@ async fn open(inner: &Inner, browser: &Chromium) -> Result<Tab, Trouble> {
 }
 
 /// A failed screenshot is reported with the page; only a crash is an error.
-async fn paint(tab: &Tab, options: &PictureOptions) -> Result<Result<Bytes, String>, Trouble> {
+async fn paint(tab: &Tab, options: &PictureOptions) -> Result<Result<Shot, String>, Trouble> {
     match timeout(PAINT, tab.picture(options)).await {
         Ok(Ok(picture)) => Ok(Ok(picture)),
         Ok(Err(Trouble::Crashed(why))) => Err(Trouble::Crashed(why)),

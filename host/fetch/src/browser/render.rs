@@ -113,6 +113,8 @@ pub struct Rendered {
     pub picture: Option<Result<Bytes, String>>,
     /// The screenshots of its actions.
     pub screenshots: Vec<Bytes>,
+    /// Whether one of these shows only the beginning of what it is of; see [`CUT`](super::CUT).
+    pub is_cut: bool,
     /// Whether the time ran out before [`RenderRequest::wait_for`] was reached.
     pub partial: bool,
 }

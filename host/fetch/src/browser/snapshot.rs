@@ -12,9 +12,19 @@ use crate::error::{Fault, Kind, SubKind};
 
 /// Taller pages are cut: Chromium paints at most this height in one piece.
 const MAX_HEIGHT: f64 = 16_384.0;
+/// What is told of a screenshot that was cut.
+pub const CUT: &str = "a screenshot shows the beginning of what it is of, which is larger: it has at most \
+                       4096 x 16384 pixels";
 const MAX_WIDTH: f64 = 4_096.0;
 /// Quality of JPEG and WebP where the caller names none.
 const QUALITY: u8 = 80;
+
+/// A screenshot.
+pub(super) struct Shot {
+    pub(super) bytes: Bytes,
+    /// Whether what it is of is larger than a screenshot may be.
+    pub(super) is_cut: bool,
+}
 
 /// Where an element is on the page; null where there is none.
 const ELEMENT: &str = "(() => {
@@ -132,7 +142,7 @@ impl Tab {
 
     /// Screenshot, by default of the whole page, including lazily loaded content.
     #[crate::boxed]
-    pub async fn picture(&self, options: &PictureOptions) -> Result<Bytes, Trouble> {
+    pub(super) async fn picture(&self, options: &PictureOptions) -> Result<Shot, Trouble> {
         let session = Some(self.session.as_str());
         let format = options.format.unwrap_or_default();
         let mut capture = json!({"format": format.as_str()});
@@ -155,6 +165,9 @@ impl Tab {
             }
             None => None,
         };
+        let is_cut = area
+            .as_ref()
+            .is_some_and(|area| area.width > MAX_WIDTH || area.height > MAX_HEIGHT);
         if let Some(area) = area {
             capture["captureBeyondViewport"] = true.into();
             capture["clip"] = json!({
@@ -169,7 +182,10 @@ impl Tab {
             .connection
             .call(session, "Page.captureScreenshot", capture)
             .await?;
-        decode(&picture.data)
+        Ok(Shot {
+            bytes: decode(&picture.data)?,
+            is_cut,
+        })
     }
 
     /// Where the first element that matches is on the page.

@@ -80,6 +80,8 @@ pub struct Loaded {
     pub picture: Option<Result<Bytes, String>>,
     /// The screenshots of its actions.
     pub screenshots: Vec<Bytes>,
+    /// Whether one of these shows only the beginning of what it is of.
+    pub is_cut: bool,
     /// For `auto` and `unblock`: the result of each backend tried, in order.
     pub reason: Option<String>,
 }
@@ -156,6 +158,7 @@ pub(super) fn loaded(rendered: Rendered, backend: &'static str) -> Loaded {
         cost_micros: 0,
         picture: rendered.picture,
         screenshots: rendered.screenshots,
+        is_cut: rendered.is_cut,
         reason: None,
     }
 }

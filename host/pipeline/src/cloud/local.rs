@@ -62,6 +62,7 @@ impl Backend for Local {
             cost_micros: 0,
             picture: None,
             screenshots: Vec::new(),
+            is_cut: false,
             reason: None,
         })
     }

@@ -88,6 +88,7 @@ impl Pools {
             cost_micros: 0,
             picture: None,
             screenshots: Vec::new(),
+            is_cut: false,
             reason: None,
         })
     }

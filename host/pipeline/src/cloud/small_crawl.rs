@@ -69,6 +69,15 @@ pub struct Crawled {
     is_allowed: bool,
 }
 
+/// A crawl that has ended.
+#[derive(Clone, Debug)]
+pub struct SmallCrawl {
+    /// Its pages, in the order of their arrival.
+    pub pages: Vec<Crawled>,
+    /// Why pages that it knew of were left out, if it ended before its limit.
+    pub cut: Option<String>,
+}
+
 /// Everything needed to load a page.
 struct Site<'a> {
     scans: &'a Scans,
@@ -88,7 +97,7 @@ impl Crawl {
         scans: &Scans,
         principal: &Principal,
         token: impl Fn(usize) -> String,
-    ) -> Result<Vec<Crawled>, ScanError> {
+    ) -> Result<SmallCrawl, ScanError> {
         let deadline = Instant::now() + PATIENCE;
         let mut block = reserve(scans, principal, self.limit).await?;
         let limit = usize::try_from(block.left().cloud_pages.min(self.limit)).unwrap_or(1);
@@ -151,7 +160,29 @@ impl Crawl {
                     lost += usize::from(page.is_none());
                     arrived = page;
                 }
-                Ok(None) | Err(_) => return Ok(pages),
+                Ok(None) => {
+                    let has_more = !waiting.urls.is_empty();
+                    let cut = if !has_more || billed as u64 >= self.limit {
+                        None
+                    } else if billed >= limit {
+                        Some(format!(
+                            "the project's page caps leave {limit} cloud pages of the {} asked for",
+                            self.limit
+                        ))
+                    } else if content >= MAX_CONTENT_BYTES {
+                        Some("the pages' content is over 64 MiB".to_owned())
+                    } else {
+                        Some(format!("more than {MAX_LOST} pages could not be had"))
+                    };
+                    return Ok(SmallCrawl { pages, cut });
+                }
+                Err(_) => {
+                    let cut = format!("the crawl took longer than {} seconds", PATIENCE.as_secs());
+                    return Ok(SmallCrawl {
+                        pages,
+                        cut: Some(cut),
+                    });
+                }
             }
         }
     }

@@ -196,6 +196,7 @@ impl Vendor {
             cost_micros: cost.map_or(self.page_micros, micros),
             picture: None,
             screenshots: Vec::new(),
+            is_cut: false,
             reason: None,
         })
     }
