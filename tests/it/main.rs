@@ -44,6 +44,7 @@ mod health;
 mod hooks;
 mod idempotency;
 mod keys;
+mod llms;
 mod logs;
 mod manners;
 mod map;

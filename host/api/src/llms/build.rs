@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use axum::response::{IntoResponse as _, Response};
-use http::header;
+use chrono::SecondsFormat;
+use http::{HeaderName, HeaderValue, header};
 use orbweaver_core::json_number::whole;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::builder::{LlmsError, LlmsSpec, build};
+use super::builder::{LlmsError, LlmsFile, LlmsSpec, build};
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
@@ -20,6 +21,11 @@ const PAGES: u64 = 30;
 const MAX_PAGES: u64 = 200;
 const WAIT_SECONDS: u64 = 60;
 const MAX_WAIT_SECONDS: u64 = 180;
+const MAX_AGE_SECONDS: u64 = 3_600;
+/// Says from which crawl the file was built.
+const CRAWL_ID: HeaderName = HeaderName::from_static("orbweaver-crawl-id");
+/// Says when that crawl ended.
+const CRAWL_FINISHED_AT: HeaderName = HeaderName::from_static("orbweaver-crawl-finished-at");
 const MAX_NAME: usize = 200;
 const MAX_SUMMARY: usize = 2_000;
 /// Seconds after which a place for a crawl may be free again.
@@ -50,6 +56,11 @@ pub(super) struct LlmsTxtRequest {
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 180, default = 60)]
     wait_seconds: Option<u64>,
+    /// Uses a crawl for the same question again that ended, whole, at most so many seconds ago, or that is
+    /// under way; 0: always crawls anew.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 0, maximum = 315_360_000, default = 3600, extensions(("x-extension" = json!(true))))]
+    max_age_seconds: Option<u64>,
 }
 
 impl LlmsTxtRequest {
@@ -63,6 +74,7 @@ impl LlmsTxtRequest {
         if wait_seconds > MAX_WAIT_SECONDS {
             return Err(ApiError::invalid("wait_seconds", "must be at most 180"));
         }
+        validate::max_age(self.max_age_seconds)?;
         let text = |field: &str, text: Option<String>, max: usize| match text {
             Some(text) if text.chars().count() > max => Err(ApiError::invalid(
                 field,
@@ -76,6 +88,7 @@ impl LlmsTxtRequest {
             site_name: text("site_name", self.site_name, MAX_NAME)?,
             summary: text("summary", self.summary, MAX_SUMMARY)?,
             wait: Duration::from_secs(wait_seconds),
+            max_age_seconds: self.max_age_seconds.unwrap_or(MAX_AGE_SECONDS),
         })
     }
 }
@@ -84,9 +97,12 @@ impl LlmsTxtRequest {
 /// descriptions.
 ///
 /// Billed as the crawl that it makes: a page for every page stored. A crawl of the last hour
-/// for the same question is used again. Where the crawl takes longer than `wait_seconds`, the
-/// answer is 408 with its id in `error.crawl_id`: the same request, once the crawl is over,
-/// uses it.
+/// (`max_age_seconds`) for the same question is used again, unless it failed or a cap cut it; the
+/// headers `Orbweaver-Crawl-Id` and `Orbweaver-Crawl-Finished-At` say which crawl the file is from.
+/// Where the crawl takes longer than `wait_seconds`, the answer is 408 with its id in
+/// `error.crawl_id`: the same request, once the crawl is over, uses it (with `max_age_seconds` 0 it
+/// crawls anew). Pages that ask not to be indexed (`noindex`) are not listed. A start page that
+/// answers with an error is 502.
 #[utoipa::path(
     post,
     path = "/v1/llms-txt-build",
@@ -94,8 +110,13 @@ impl LlmsTxtRequest {
     params(IdempotencyHeader),
     request_body = LlmsTxtRequest,
     responses(
-        (status = 200, description = "The file", content_type = "text/plain", body = String),
-        (status = 502, description = "The site could not be crawled", body = ErrorBody),
+        (status = 200, description = "The file", content_type = "text/plain", body = String,
+         headers(
+             ("Orbweaver-Crawl-Id" = i64, description = "The crawl that it was built from"),
+             ("Orbweaver-Crawl-Finished-At" = String, description = "When that crawl ended"),
+         )),
+        (status = 502, description = "The site could not be crawled, or its start page answers with \
+         an error", body = ErrorBody),
         CommonErrors,
         BodyErrors,
     )
@@ -109,13 +130,25 @@ pub(super) async fn build_llms_txt(
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |_| async move {
         match build(&app, &principal, &spec).await {
-            Ok(text) => {
-                ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
-            }
+            Ok(file) => answer(file),
             Err(error) => ApiError::from(error).into_response(),
         }
     })
     .await)
+}
+
+fn answer(file: LlmsFile) -> Response {
+    let content_type = (header::CONTENT_TYPE, "text/plain; charset=utf-8");
+    let mut response = ([content_type], file.text).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CRAWL_ID, HeaderValue::from(file.run.get()));
+    let finished_at = file
+        .finished_at
+        .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true));
+    if let Some(Ok(value)) = finished_at.map(HeaderValue::try_from) {
+        headers.insert(CRAWL_FINISHED_AT, value);
+    }
+    response
 }
 
 impl From<LlmsError> for ApiError {

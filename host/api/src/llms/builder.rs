@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::Timelike as _;
+use chrono::{DateTime, Timelike as _, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_core::page::x_robots_tag;
+use orbweaver_core::user_agent::PRODUCT_TOKEN;
 use orbweaver_store::crawl::{Created, PageRange, Run, RunState};
 use orbweaver_store::{Amount, Principal, StoreError};
 use serde::Deserialize;
@@ -17,8 +19,8 @@ use orbweaver_accounts::quota::QuotaError;
 use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_crawl::submit::{self, Origin, recent};
 
-/// How old a finished crawl may be to be built from again, in seconds.
-const FRESH: u64 = 3_600;
+/// Runs of the same hour that are of no use, before one is made that nobody comes back to.
+const MOST_BEFORE: u32 = 100;
 /// How often the run is looked at.
 const POLL: Duration = Duration::from_millis(200);
 /// Links followed from the start page.
@@ -39,6 +41,19 @@ pub struct LlmsSpec {
     pub summary: Option<String>,
     /// How long to wait for the crawl.
     pub wait: Duration,
+    /// How old a finished crawl may be to be built from again, in seconds; 0: always a new one.
+    pub max_age_seconds: u64,
+}
+
+/// The file, and what it was built from.
+#[derive(Clone, Debug)]
+pub struct LlmsFile {
+    /// Its text.
+    pub text: String,
+    /// The crawl.
+    pub run: RunId,
+    /// When the crawl ended.
+    pub finished_at: Option<DateTime<Utc>>,
 }
 
 /// Why there is no file.
@@ -69,7 +84,7 @@ pub enum LlmsError {
     Store(#[from] StoreError),
 }
 
-/// Builds the file from a crawl of the last hour, or from a new one.
+/// Builds the file from a finished crawl that is young enough, one under way, or a new one.
 ///
 /// # Errors
 /// Why there is none, or none yet.
@@ -77,7 +92,7 @@ pub async fn build(
     app: &App,
     principal: &Arc<Principal>,
     spec: &LlmsSpec,
-) -> Result<String, LlmsError> {
+) -> Result<LlmsFile, LlmsError> {
     let deadline = Instant::now() + spec.wait;
     let run = find(app, principal, spec).await?;
     let run = wait(app, run, deadline).await?;
@@ -87,7 +102,12 @@ pub async fn build(
             .unwrap_or_else(|| "the crawl failed".to_owned());
         return Err(LlmsError::Crawl(why));
     }
-    write(app, &run, spec).await
+    let text = write(app, &run, spec).await?;
+    Ok(LlmsFile {
+        text,
+        run: run.id,
+        finished_at: run.finished_at,
+    })
 }
 
 /// The crawl to build from: one that has ended, one under way, or a new one.
@@ -101,7 +121,10 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
         ..CrawlSpec::new(&spec.url)
     }
     .with_project_proxy(principal.proxy_url.as_deref());
-    if let Some(run) = recent(&app.crawls, project, &spec.url, FRESH).await?
+    let max_age = spec.max_age_seconds;
+    if max_age > 0
+        && let Some(run) = recent(&app.crawls, project, &spec.url, max_age).await?
+        && is_whole(&run)
         && serde_json::from_str::<CrawlSpec>(&run.spec).is_ok_and(|done| done == crawl)
     {
         return Ok(run);
@@ -114,24 +137,44 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
             .reserve(project, Amount::pages(1))
             .await?,
     );
-    // A caller who was told to wait comes back to the same run.
-    let key = idem_key(app, spec);
-    let origin = Origin {
-        idem_key: Some(key),
-        ..Origin::default()
-    };
-    match submit::submit(&app.crawls, project, &crawl, origin, cap).await? {
-        Created::Replayed(run) if run.status == RunState::Failed => {
-            let again = Origin::default();
-            match submit::submit(&app.crawls, project, &crawl, again, cap).await? {
-                Created::New(run) | Created::Replayed(run) => Ok(*run),
-                Created::CapReached | Created::Monitor(_) => Err(busy(cap, principal)),
+    // A caller who was told to wait comes back to the same run; one that is of no use leads to the next.
+    let first = (max_age > 0).then(|| idem_key(app, spec));
+    let mut key = first.clone();
+    let mut left = MOST_BEFORE;
+    let created = loop {
+        let origin = Origin {
+            idem_key: key.take(),
+            ..Origin::default()
+        };
+        let created = submit::submit(&app.crawls, project, &crawl, origin, cap).await?;
+        match (&created, &first) {
+            (Created::Replayed(run), Some(first))
+                if run.status.is_over() && !(is_whole(run) && is_young(app, run, max_age)) =>
+            {
+                left -= 1;
+                key = (left > 0).then(|| format!("{first}:{}", run.id.get()));
             }
+            _ => break created,
         }
+    };
+    match created {
         Created::New(run) | Created::Replayed(run) => Ok(*run),
         // No monitor has such a key.
         Created::CapReached | Created::Monitor(_) => Err(busy(cap, principal)),
     }
+}
+
+/// Whether a run has ended by itself, with all its pages: it did not fail, and no cap cut it.
+fn is_whole(run: &Run) -> bool {
+    run.status == RunState::Done && run.error_message.is_none()
+}
+
+/// Whether a run has ended in the last `max_age` seconds.
+fn is_young(app: &App, run: &Run, max_age: u64) -> bool {
+    let max_age = i64::try_from(max_age).unwrap_or(i64::MAX);
+    let now = app.clock.now();
+    run.finished_at
+        .is_some_and(|at| (now - at).num_seconds() <= max_age)
 }
 
 fn busy(cap: Option<u64>, principal: &Principal) -> LlmsError {
@@ -174,6 +217,13 @@ async fn wait(app: &App, run: Run, deadline: Instant) -> Result<Run, LlmsError> 
 #[serde(default)]
 struct KeptFields {
     metadata: Metadata,
+    signals: Signals,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Signals {
+    robots_meta: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -190,7 +240,27 @@ struct Og {
     site_name: Option<String>,
 }
 
+/// The status of the page that the crawl began with.
+async fn start_status(app: &App, run: &Run) -> Result<Option<u16>, LlmsError> {
+    let first = PageRange {
+        status: None,
+        after: PageId(0),
+        offset: 0,
+        limit: 1,
+    };
+    let pages = app.store.run_pages(run.project, run.id, &first).await?;
+    Ok(pages.first().map(|page| page.status))
+}
+
 async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsError> {
+    if let Some(status) = start_status(app, run).await?
+        && status >= 400
+    {
+        return Err(LlmsError::Crawl(format!(
+            "{} answered with status {status}",
+            spec.url
+        )));
+    }
     let range = PageRange {
         status: Some(200),
         after: PageId(0),
@@ -198,6 +268,7 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         limit: spec.max_pages,
     };
     let (mut entries, mut name, mut summary) = (Vec::new(), None, None);
+    let mut is_first = true;
     for item in app.store.run_pages(run.project, run.id, &range).await? {
         let Some(record) = app.store.page(run.project, item.id).await? else {
             continue;
@@ -209,20 +280,20 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
             .metadata
             .as_deref()
             .map(serde_json::from_str::<KeptFields>);
+        let KeptFields { metadata, signals } = kept.and_then(Result::ok).unwrap_or_default();
         let Metadata {
             title,
             description,
             og,
-        } = kept.and_then(Result::ok).unwrap_or_default().metadata;
-        // The first page is where the crawl began.
-        if entries.is_empty() {
+        } = metadata;
+        // The first page is where the crawl began; it names the site even if it is not to be listed.
+        if std::mem::take(&mut is_first) {
             summary.clone_from(&description);
-            name.clone_from(&title);
+            let site = og.site_name.filter(|site| !site.trim().is_empty());
+            name = site.or_else(|| title.clone());
         }
-        if let Some(site) = og.site_name.filter(|site| !site.trim().is_empty())
-            && entries.is_empty()
-        {
-            name = Some(site);
+        if is_noindex(&record.page.headers, &signals.robots_meta) {
+            continue;
         }
         entries.push(Entry {
             url: record.page.final_url,
@@ -239,6 +310,21 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         .unwrap_or_else(|| host(&spec.url));
     let summary = spec.summary.clone().or(summary);
     Ok(text::build(&name, summary.as_deref(), &entries))
+}
+
+/// Whether a page says, in its HTML or a header, that no index is to list it. `headers` is a JSON
+/// array of `[name, value]`.
+fn is_noindex(headers: &str, robots_meta: &[String]) -> bool {
+    let headers: Vec<(String, String)> = serde_json::from_str(headers).unwrap_or_default();
+    let tags = headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("x-robots-tag"))
+        .map(|(_, value)| value.as_str());
+    let mut directives = x_robots_tag(tags, PRODUCT_TOKEN);
+    for list in robots_meta {
+        directives.add(list);
+    }
+    directives.noindex
 }
 
 /// A page's own words, which may be as long as the page.

@@ -1,0 +1,101 @@
+//! POST /v1/llms-txt-build: which crawl it uses, and what it lists.
+
+use chrono::TimeDelta;
+use orbweaver_origin::{Origin, Reply};
+use orbweaver_store::NewUsage;
+use serde_json::{Value, json};
+
+use crate::support::http::Answer;
+use crate::support::{Client, Service};
+
+const PATH: &str = "/v1/llms-txt-build";
+
+async fn site() -> Origin {
+    let origin = Origin::start().await.unwrap();
+    let links = "<title>Start</title><a href=/a>a</a> <a href=/b>b</a> <a href=/c>c</a>";
+    origin.set("/", Reply::html(links));
+    origin.set("/a", Reply::html("<title>A</title>"));
+    let noindex = "<title>B</title><meta name=robots content='noindex, follow'>";
+    origin.set("/b", Reply::html(noindex));
+    origin.set(
+        "/c",
+        Reply::html("<title>C</title>").header("X-Robots-Tag", "noindex"),
+    );
+    origin
+}
+
+async fn build(client: &Client, body: &Value) -> (i64, Answer) {
+    let file = client.post(PATH, body).await;
+    assert_eq!(file.status, 200, "{}", file.text());
+    let run = file.header("orbweaver-crawl-id").expect("the crawl");
+    (run.parse().unwrap(), file)
+}
+
+#[tokio::test]
+async fn the_answer_names_its_crawl_and_the_caller_decides_how_old_it_may_be() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let (origin, client) = (site().await, service.client());
+        let url = origin.url("/");
+        let (first, file) = build(&client, &json!({"url": url})).await;
+        let run = client.get(&format!("/v1/crawls/{first}")).await.ok();
+        let ended = file.header("orbweaver-crawl-finished-at").unwrap();
+        let ended: chrono::DateTime<chrono::Utc> = ended.parse().unwrap();
+        assert_eq!(json!(ended), run["finished_at"]);
+        service.clock.advance(TimeDelta::minutes(10));
+        assert_eq!(build(&client, &json!({"url": url})).await.0, first);
+        let (second, _) = build(&client, &json!({"url": url, "max_age_seconds": 0})).await;
+        assert!(second > first);
+        service.clock.advance(TimeDelta::minutes(5));
+        let young = json!({"url": url, "max_age_seconds": 400});
+        assert_eq!(build(&client, &young).await.0, second);
+        let younger = json!({"url": url, "max_age_seconds": 200});
+        assert!(build(&client, &younger).await.0 > second);
+    }
+}
+
+#[tokio::test]
+async fn pages_that_are_not_to_be_indexed_are_not_listed() {
+    let (service, origin) = (Service::start().await, site().await);
+    let (_, file) = build(&service.client(), &json!({"url": origin.url("/")})).await;
+    let listed = [("Start", "/"), ("A", "/a")];
+    let listed = listed.map(|(title, path)| format!("- [{title}]({})\n", origin.url(path)));
+    assert_eq!(
+        file.text(),
+        format!("# Start\n\n## Pages\n\n{}", listed.concat())
+    );
+}
+
+#[tokio::test]
+async fn a_start_page_that_answers_with_an_error_is_an_error() {
+    let (service, origin) = (Service::start().await, site().await);
+    let url = origin.url("/nowhere");
+    let said = service.client().post(PATH, &json!({"url": url})).await;
+    let said = said.error(502, "FETCH_FAILED");
+    assert_eq!(said, format!("{url} answered with status 404"));
+}
+
+#[tokio::test]
+async fn a_crawl_that_a_cap_cut_is_not_used_again() {
+    let (service, origin) = (Service::start().await, site().await);
+    let client = service.other_project("shop").await;
+    let project = service.app.store.project_named("shop").await.unwrap();
+    let used = NewUsage {
+        project: project.unwrap().id,
+        token: "before".to_owned(),
+        call: "scan",
+        pages: 198,
+        cloud_pages: 0,
+        cost_micros: 0,
+        at: service.app.clock.now(),
+        reservation: None,
+    };
+    service.app.store.bill(used).await.unwrap();
+    let body = json!({"url": origin.url("/")});
+    let (cut, _) = build(&client, &body).await;
+    let run = client.get(&format!("/v1/crawls/{cut}")).await.ok();
+    assert_eq!(run["error_message"], "daily page cap exceeded", "{run}");
+    client.post(PATH, &body).await.error(429, "RATE_LIMITED");
+    service.clock.advance(TimeDelta::days(1));
+    let body = json!({"url": origin.url("/"), "max_age_seconds": 200_000});
+    assert!(build(&client, &body).await.0 > cut);
+}
