@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 
-use crate::support::{Client, Service};
+use crate::support::{Client, Service, runs};
 
 #[tokio::test]
 async fn health_is_public() {
@@ -49,6 +49,34 @@ async fn a_worker_without_heartbeat_is_named() {
             .problem(service.app.clock.now())
             .is_some()
     );
+}
+
+#[tokio::test]
+async fn a_process_without_workers_needs_one_elsewhere() {
+    for postgres in [false, true] {
+        let service = runs::without_workers(postgres, |_| {}).await;
+        let (stranger, app) = (service.stranger(), &service.app);
+        let ready = async |seconds| {
+            service.clock.advance(TimeDelta::seconds(seconds));
+            app.heartbeat.beat(app.clock.now());
+            stranger.get("/v1/ready").await
+        };
+        assert_eq!(ready(0).await.status, 200, "a worker has time to begin");
+        let alone = ready(16).await;
+        assert_eq!(alone.status, 503);
+        let checks = &alone.json()["checks"];
+        assert_eq!(checks["database"]["ok"], true);
+        assert_eq!(checks["worker"]["ok"], false);
+        assert!(checks["worker"]["error"].is_string(), "{checks}");
+        let lock = app.store.try_lock_worker().await.unwrap();
+        app.store.show_worker(app.clock.now()).await.unwrap();
+        assert_eq!(ready(15).await.status, 200);
+        drop(lock);
+        let alone = ready(1).await;
+        assert_eq!(alone.status, 503);
+        let seen = &alone.json()["checks"]["worker"]["last_heartbeat"];
+        assert_eq!(seen.is_string(), postgres, "{seen}");
+    }
 }
 
 #[tokio::test]

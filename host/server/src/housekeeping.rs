@@ -16,6 +16,7 @@ use crate::service::Service;
 const BEAT: Duration = Duration::from_secs(1);
 const RENEW_EVERY: Duration = Duration::from_secs(60);
 const PURGE_EVERY: Duration = Duration::from_secs(600);
+const SHOW_WORKER_EVERY: Duration = Duration::from_secs(5);
 const MEASURE_REPLICAS_EVERY: Duration = Duration::from_secs(5);
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// As long as the program's own caches keep what nobody asks for.
@@ -38,6 +39,7 @@ pub async fn run(service: Service) {
     let mut next_purge = Instant::now();
     let mut next_renewal = Instant::now() + RENEW_EVERY;
     let mut next_measure = Instant::now();
+    let mut next_showing = Instant::now();
     let mut next_release = Instant::now() + RELEASE_EVERY;
     let mut beats = interval(BEAT);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -57,6 +59,15 @@ pub async fn run(service: Service) {
             tokio::spawn(async move {
                 if let Err(error) = app.store.measure_replicas().await {
                     tracing::debug!(%error, "cannot measure the replicas of the database");
+                }
+            });
+        }
+        if app.heartbeat.is_worker() && Instant::now() >= next_showing {
+            next_showing = Instant::now() + SHOW_WORKER_EVERY;
+            let app = app.clone();
+            tokio::spawn(async move {
+                if let Err(error) = app.store.show_worker(app.clock.now()).await {
+                    tracing::debug!(%error, "cannot show other processes that this one works");
                 }
             });
         }

@@ -30,7 +30,7 @@ use tokio::sync::Mutex;
 use tokio::sync::Notify;
 
 use crate::blobs;
-use crate::config::Config;
+use crate::config::{Config, Role};
 use crate::telemetry::PrometheusHandle;
 
 /// The service with its parts and its configuration. Cheap to clone.
@@ -216,6 +216,7 @@ pub async fn build_with(
         drop_tracking: config.crawl.drop_tracking,
     });
     plugins::follow(&actors, true).await?;
+    let heartbeat = Heartbeat::new(config.roles.contains(&Role::Worker), clock.now());
     let app = App::from(AppParts {
         store,
         clock,
@@ -225,7 +226,7 @@ pub async fn build_with(
         scans,
         crawls,
         actors,
-        heartbeat: Heartbeat::default(),
+        heartbeat,
         metrics,
         rates: Rates::new(&config.http.rate),
         settings: config.api(),

@@ -18,6 +18,10 @@ use crate::error::StoreError;
 use crate::leases::Leased;
 use crate::store::Store;
 
+/// Name of the setting that holds when a worker of a PostgreSQL database last showed itself, in
+/// milliseconds since 1970.
+const WORKER_SEEN: &str = "worker.seen";
+
 /// The right to work on runs and deliver webhooks, held until it is dropped.
 #[derive(Debug)]
 pub struct WorkerLock {
@@ -112,6 +116,44 @@ impl Store {
         Ok(WorkerLockAttempt::Acquired(WorkerLock {
             _lock: Some(file),
         }))
+    }
+
+    /// Shows other processes that this one works on runs. On SQLite its lock shows that.
+    ///
+    /// # Errors
+    /// When the database fails.
+    #[crate::boxed]
+    pub async fn show_worker(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
+        match &self.db {
+            Db::Lite(_) => Ok(()),
+            Db::Pg(_) => {
+                let now = now.timestamp_millis().to_string();
+                self.set_setting(WORKER_SEEN, &now).await
+            }
+        }
+    }
+
+    /// When a process that works on runs was last seen; on SQLite, whether one is there now.
+    ///
+    /// # Errors
+    /// When the database fails.
+    #[crate::boxed]
+    pub async fn worker_seen(
+        &self,
+        now: DateTime<Utc>,
+    ) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let Db::Lite(lite) = &self.db else {
+            let seen = self.setting(WORKER_SEEN).await?;
+            let seen = seen.and_then(|seen| seen.parse().ok());
+            return Ok(seen.and_then(DateTime::from_timestamp_millis));
+        };
+        let is_free = match lite.presence.open(".worker.lock") {
+            // Shared, so that processes that look do not take each other for a worker.
+            Ok(Some(file)) => file.try_lock_shared().is_ok(),
+            // Nothing tells; see `no_locks`.
+            Ok(None) | Err(_) => false,
+        };
+        Ok((!is_free).then_some(now))
     }
 
     async fn end_leases(&self) -> Result<(), StoreError> {

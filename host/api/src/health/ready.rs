@@ -47,7 +47,8 @@ struct DatabaseCheck {
 #[derive(Serialize, ToSchema)]
 struct WorkerCheck {
     ok: bool,
-    /// When the background work last gave a sign of life.
+    /// When background work last gave a sign of life: this process's, or, without the role worker, that of
+    /// any process that has it.
     last_heartbeat: Option<DateTime<Utc>>,
     error: Option<&'static str>,
 }
@@ -65,8 +66,22 @@ async fn replicas(app: &App) -> String {
     lines.collect()
 }
 
-/// Readiness: the database and the blob store answer, and the background work is alive. Replicas of the
-/// database that are of no use are named on lines of their own.
+/// When a process with the role worker was last seen, asked for by one without it.
+async fn worker_elsewhere(app: &App) -> Option<DateTime<Utc>> {
+    if app.heartbeat.is_worker() {
+        return None;
+    }
+    let seen = tokio::time::timeout(PATIENCE, app.store.worker_seen(app.clock.now())).await;
+    match seen {
+        Ok(Ok(seen)) => seen,
+        // The database is checked beside this.
+        Ok(Err(_)) | Err(_) => None,
+    }
+}
+
+/// Readiness: the database and the blob store answer, the background work of this process is alive, and
+/// that of a process with the role worker, this one or another. Replicas of the database that are of no
+/// use are named on lines of their own.
 #[utoipa::path(
     get,
     path = "/v1/ready",
@@ -89,7 +104,7 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
         })
     };
     let ping = tokio::time::timeout(PATIENCE, app.store.ping());
-    let (database, blobs) = tokio::join!(ping, blobs);
+    let (database, blobs, seen) = tokio::join!(ping, blobs, worker_elsewhere(&app));
     let database = match database {
         Ok(Ok(())) => None,
         Ok(Err(error)) => {
@@ -98,8 +113,12 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
         }
         Err(_) => Some("the database took longer than 2 seconds"),
     };
-    let last_heartbeat = app.heartbeat.last();
-    let worker = app.heartbeat.problem(app.clock.now());
+    let (heartbeat, now) = (&app.heartbeat, app.clock.now());
+    let (last_heartbeat, elsewhere) = match heartbeat.is_worker() {
+        true => (heartbeat.last(), None),
+        false => (seen, heartbeat.problem_elsewhere(seen, now)),
+    };
+    let worker = heartbeat.problem(now).or(elsewhere);
     let bodies_fail = blobs.as_ref().is_some_and(|blobs| !blobs.ok);
     if database.is_none() && worker.is_none() && !bodies_fail {
         return format!("ready{}", replicas(&app).await).into_response();
