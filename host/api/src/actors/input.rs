@@ -3,7 +3,7 @@
 use orbweaver_actors as actors;
 use orbweaver_core::json_number;
 use orbweaver_engine::{Engine, Kind, PluginInfo};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::context::Ctx;
@@ -51,14 +51,14 @@ fn allow_null(schema: &mut Value) {
         return;
     };
     if OTHERS.iter().any(|name| keywords.contains_key(*name)) {
-        let mut either = json!({});
-        for told in ["title", "description", "default"] {
-            if let Some(value) = keywords.remove(told) {
-                either[told] = value;
-            }
-        }
-        either["anyOf"] = json!([schema.take(), {"type": "null"}]);
-        *schema = either;
+        let told = ["title", "description", "default"];
+        let mut either: Map<String, Value> = told
+            .iter()
+            .filter_map(|name| keywords.remove_entry(*name))
+            .collect();
+        let variants = json!([schema.take(), {"type": "null"}]);
+        either.insert("anyOf".to_owned(), variants);
+        *schema = Value::Object(either);
         return;
     }
     match keywords.get_mut("type") {
