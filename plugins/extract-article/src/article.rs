@@ -28,7 +28,7 @@ pub fn article(page: &Page<'_>) -> Result<Article, Error> {
     let text = content.text(view);
     Ok(Article {
         html: content.html(view, page.base()),
-        meta: meta::collect(view, url, page.json_ld()?, &text),
+        meta: meta::collect(page, view, page.json_ld()?, &text),
         text,
         kind: content.kind,
         page_type: content.page_type,

@@ -1,9 +1,11 @@
 //! What the page says about its content: title, author, date, language, summary.
 
-use orbweaver_facts::{Facts, Sources, language};
+use orbweaver_facts::{Facts, Sources, language, readable};
+use orbweaver_sdk::Page;
 use orbweaver_sdk::dom::View;
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld::Block;
+use orbweaver_sdk::language::tag as language_tag;
 use orbweaver_sdk::text::collapse;
 
 /// Longest excerpt, in characters.
@@ -26,16 +28,18 @@ pub struct Meta {
 
 /// Collects the facts. `blocks` are the page's JSON-LD. `text` is the content: its first paragraph
 /// serves as an excerpt where the page has no description, and its language where none is declared.
-pub fn collect(view: &View<'_>, url: &str, blocks: &[Block], text: &str) -> Meta {
+pub fn collect(page: &Page<'_>, view: &View<'_>, blocks: &[Block], text: &str) -> Meta {
     let head = Head::of_view(view);
     let objects: Vec<_> = blocks.iter().flat_map(Block::objects).collect();
-    let lang = head.lang.or_else(|| language::of_text(text));
+    let declared = head.lang.map(language_tag);
+    let lang = declared.as_deref().or_else(|| language::of_text(text));
     let facts = Facts::of(&Sources {
         view,
-        url,
+        url: page.final_url(),
         head: &head,
         objects: &objects,
         language: lang.unwrap_or(""),
+        answered: page.header("date").unwrap_or(""),
     });
     Meta {
         title: facts.headline.or(facts.title),
@@ -44,6 +48,7 @@ pub fn collect(view: &View<'_>, url: &str, blocks: &[Block], text: &str) -> Meta
         lang: lang.map(str::to_owned),
         excerpt: head
             .meta_text(&["description", "og:description"])
+            .map(|text| readable(&text))
             .or_else(|| first_paragraph(text)),
     }
 }

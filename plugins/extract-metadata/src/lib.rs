@@ -6,6 +6,7 @@ use orbweaver_facts::{Facts, Items, Sources, language};
 use orbweaver_sdk::dom::attr;
 use orbweaver_sdk::head::{Head, Meta};
 use orbweaver_sdk::json::Writer;
+use orbweaver_sdk::language::tag as language_tag;
 use orbweaver_sdk::text::collapse;
 use orbweaver_sdk::{Error, Page, jsonld};
 
@@ -21,19 +22,20 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         .flat_map(jsonld::Block::objects)
         .filter(|object| object.has_type())
         .collect();
-    let declared = head.language(page);
+    let declared = head.language(page).map(language_tag);
     let detected = if declared.is_none() {
         language::detect(view)
     } else {
         None
     };
-    let lang = declared.or(detected);
+    let lang = declared.as_deref().or(detected);
     let facts = Facts::of(&Sources {
         view,
         url: page.final_url(),
         head: &head,
         objects: &objects,
         language: lang.unwrap_or(""),
+        answered: page.header("date").unwrap_or(""),
     });
     let image = facts
         .image

@@ -1,7 +1,7 @@
 //! Facts that are read from one place each: what the head says of the page's address, icon,
 //! encoding and the like.
 
-use orbweaver_facts::Items;
+use orbweaver_facts::{Items, readable};
 use orbweaver_sdk::Page;
 use orbweaver_sdk::dom::View;
 use orbweaver_sdk::head::{Head, Link};
@@ -16,10 +16,11 @@ pub fn description(view: &View<'_>, head: &Head<'_>) -> Option<String> {
         "dc.description",
         "dcterms.description",
     ]);
-    of_page.or_else(|| {
+    let stated = of_page.or_else(|| {
         let mut of_items = Items::of(view).metas(head, &["description"]);
         of_items.next().map(collapse)
-    })
+    });
+    stated.map(|text| readable(&text))
 }
 
 /// The robots metas, joined.

@@ -22,6 +22,15 @@ fn a_news_page_is_read_whole() {
 }
 
 #[test]
+fn descriptions_and_languages_are_as_they_were_meant() {
+    let found = metadata(
+        "<html lang=pt_BR><meta name=description content='&lt;p&gt;Silk &amp;amp; webs&amp;hellip;&lt;/p&gt;'>",
+    );
+    assert_eq!(found["description"], "Silk & webs…");
+    assert_eq!(found["lang"], "pt-BR");
+}
+
+#[test]
 fn a_bare_page_states_nothing() {
     let found = metadata("<p>Hello");
     let fields = found.as_object().expect("an object");

@@ -49,8 +49,15 @@ pub fn decide<'n>(
             && (near.clone().any(|stamp| stamp.date.get(..10) == day)
                 || in_url(sources.url).as_deref() == day)
     };
+    // What is still to come is no publication.
+    let answered = dates::read(sources.answered, manner).and_then(|date| day_number(&date));
+    let is_past = |date: &String| match (day_number(date), answered) {
+        (Some(day), Some(answered)) => day <= answered + 1,
+        _ => true,
+    };
     let of_page = |thing: &Thing<'_>| thing.is(PAGES) && !thing.is_text();
     let published = meta(sources, marks.items, PUBLISHED_METAS, manner)
+        .filter(is_past)
         .or_else(|| {
             let not_of_page = |thing: &&Thing<'_>| !of_page(thing);
             stated(
@@ -58,15 +65,17 @@ pub fn decide<'n>(
                 |thing| thing.published,
                 manner,
             )
+            .filter(is_past)
         })
-        .or_else(|| marks.published.as_ref().and_then(read))
+        .or_else(|| marks.published.as_ref().and_then(read).filter(is_past))
         .or_else(|| {
             let of_page = things.iter().filter(|thing| of_page(thing));
-            stated(of_page, |thing| thing.published, manner).filter(is_shown)
+            stated(of_page, |thing| thing.published, manner)
+                .filter(|date| is_past(date) && is_shown(date))
         })
-        .or_else(|| near(Told::Published))
-        .or_else(|| near(Told::Nothing))
-        .or_else(|| in_url(sources.url));
+        .or_else(|| near(Told::Published).filter(is_past))
+        .or_else(|| near(Told::Nothing).filter(is_past))
+        .or_else(|| in_url(sources.url).filter(is_past));
     let modified = meta(sources, marks.items, MODIFIED_METAS, manner)
         .or_else(|| stated(things.iter(), |thing| thing.modified, manner))
         .or_else(|| marks.modified.as_ref().and_then(read))
@@ -75,6 +84,21 @@ pub fn decide<'n>(
         published,
         modified,
     }
+}
+
+/// The number of a date's day in the Gregorian calendar, counted from a day long ago. `None` for a
+/// date without a day.
+fn day_number(date: &str) -> Option<u32> {
+    let number = |range: std::ops::Range<usize>| date.get(range)?.parse::<u32>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    // Years begin in March, so that the leap day is a year's last.
+    let (year, month) = if month < 3 {
+        (year.checked_sub(1)?, month + 9)
+    } else {
+        (year, month - 3)
+    };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    Some(year * 365 + leap_days + (month * 153 + 2) / 5 + day)
 }
 
 /// Types of pages that say nothing of what the page holds.

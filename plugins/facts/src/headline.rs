@@ -25,6 +25,8 @@ pub struct Titles {
     pub headline: Option<String>,
     /// The heading that is the headline, or else the first one that is not the site's name.
     pub h1: Option<u32>,
+    /// The part of the title element that names the site.
+    pub site: Option<String>,
 }
 
 /// A text and its normal form.
@@ -63,14 +65,52 @@ pub fn decide(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks, site: 
             title,
             headline,
             h1,
+            site: None,
         };
+    };
+    let raw = if tells_of_entity(&raw, marks) {
+        raw
+    } else {
+        plain(&raw)
     };
     let headline = headline(things, &raw, shared.as_deref(), marks, site);
     Titles {
         title: Some(part_of(&raw, headline.as_deref(), site)),
         h1: place(headline.as_deref(), marks, site),
+        site: site_of(&raw, site).map(str::to_owned),
         headline,
     }
+}
+
+/// The part of a title that names the site: the last one, or the first one, or what follows
+/// "on" or "at" at its end.
+fn site_of<'t>(raw: &'t str, site: &Site) -> Option<&'t str> {
+    let cut = segments(raw);
+    let [first, .., last] = cut.as_slice() else {
+        let mut ends = [" on ", " at "].into_iter();
+        let ends = ends.find_map(|word| raw.rsplit_once(word));
+        return ends
+            .map(|(_, name)| {
+                name.trim_end_matches(|c: char| matches!(c, ')' | ']' | '.') || c.is_whitespace())
+            })
+            .filter(|name| site.is_named_by(name));
+    };
+    let mut parts = [last, first].into_iter();
+    parts.find_map(|range| raw.get(range.clone()).filter(|part| site.is_named_by(part)))
+}
+
+/// Whether a heading has a character reference of the title as a text, too: it is what the page is
+/// about.
+fn tells_of_entity(title: &str, marks: &Marks) -> bool {
+    let Some((_, from)) = title.split_once('&') else {
+        return false;
+    };
+    let Some((name, _)) = from.split_once(';') else {
+        return false;
+    };
+    let reference = format!("&{name};");
+    let mut headings = marks.headings.iter().chain(&marks.lower);
+    headings.any(|heading| heading.text.contains(&reference))
 }
 
 /// The heading whose text this is, else the first that is not the site's name.

@@ -11,6 +11,7 @@ pub mod dates;
 mod headline;
 mod items;
 pub mod language;
+mod linked;
 mod marks;
 mod names;
 mod nearby;
@@ -31,6 +32,7 @@ pub use items::Items;
 use marks::Marks;
 use nearby::Nearby;
 use site::Site;
+pub use text::readable;
 
 /// What the facts are decided from.
 #[derive(Clone, Copy)]
@@ -45,6 +47,8 @@ pub struct Sources<'p> {
     pub objects: &'p [Object<'p>],
     /// The declared language, a BCP 47 tag; empty where none is declared.
     pub language: &'p str,
+    /// When the page was answered, as its header `Date` says; empty where it has none.
+    pub answered: &'p str,
 }
 
 /// The facts; `None` where the page does not tell.
@@ -61,7 +65,7 @@ pub struct Facts {
     pub published: Option<String>,
     /// When it was last changed, ISO 8601.
     pub modified: Option<String>,
-    /// The site's name.
+    /// The site's name: as it is stated, else the part of the title element that is made of the host.
     pub site_name: Option<String>,
     /// The section of the site.
     pub section: Option<String>,
@@ -88,10 +92,10 @@ impl Facts {
             headline: titles.headline,
             published: times.published,
             modified: times.modified,
-            section: topics::section(sources, &things),
-            tags: topics::tags(sources, &things, marks.items),
+            section: topics::section(sources, &things, &marks),
+            tags: topics::tags(sources, &things, &marks),
             image: topics::image(sources, &things, marks.items),
-            site_name: site.name,
+            site_name: site.name.or(titles.site),
         }
     }
 }

@@ -4,6 +4,7 @@ use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::text::line;
 
 use crate::items::Items;
+use crate::linked::Linked;
 use crate::names;
 use crate::text::MAX_BYTES;
 
@@ -43,6 +44,8 @@ pub struct Marks {
     pub published: Option<String>,
     /// Microdata's `dateModified`, as written.
     pub modified: Option<String>,
+    /// Links to the content's tags and categories.
+    topics: Linked,
 }
 
 impl Marks {
@@ -55,6 +58,9 @@ impl Marks {
         let items = marks.items;
         let (mut main, mut article) = (None, None);
         for node in view.elements() {
+            if node.tag() == tag::A {
+                marks.topics.read(node);
+            }
             match node.tag() {
                 tag::META | tag::LINK => continue,
                 tag::H1 if marks.headings.len() < MAX_HEADINGS => {
@@ -83,6 +89,11 @@ impl Marks {
         let body = view.body().map_or(0, |body| body.id());
         marks.content = main.or(article).unwrap_or(body);
         marks
+    }
+
+    /// What the content's links say of its topics: categories and tags.
+    pub fn linked_topics(&self) -> (Vec<String>, Vec<String>) {
+        self.topics.decide()
     }
 
     /// Reads a `time` element; whether it had a mark.

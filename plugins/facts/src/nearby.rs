@@ -24,6 +24,28 @@ const MAX_TEXT: usize = 160;
 /// Longest text that begins with the introduction of a name, in bytes.
 const MAX_BYLINE_TEXT: usize = 100;
 
+/// Doubt that is added to what stands in the footer.
+const FAR: u8 = 4;
+
+/// Whether an element is the page's own footer, and not that of a post or an item.
+fn is_footer(node: Node<'_>, h1: Option<u32>) -> bool {
+    let named = |name: &str| name.eq_ignore_ascii_case("footer");
+    let is_footer = node.tag() == tag::FOOTER
+        || node.attr(attr::ROLE) == Some("contentinfo")
+        || node.tag() == tag::DIV
+            && (node.attr(attr::ID).is_some_and(named)
+                || node
+                    .attr(attr::CLASS)
+                    .is_some_and(|c| c.split_ascii_whitespace().any(named)));
+    let is_of_part = |around: Node<'_>| {
+        matches!(
+            around.tag(),
+            tag::ARTICLE | tag::LI | tag::BLOCKQUOTE | tag::TD
+        ) && !h1.is_some_and(|h1| (around.id()..around.end()).contains(&h1))
+    };
+    is_footer && !node.ancestors().take(32).any(is_of_part)
+}
+
 /// A name near the headline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Byline {
@@ -57,7 +79,33 @@ impl Nearby {
             manner,
         );
         nearby.look(view, start.saturating_sub(BEFORE), start, manner);
+        nearby.look_into_footer(view, h1, manner);
         nearby
+    }
+
+    /// Looks into the page's own footer for when the page was changed; other dates there are of the
+    /// site.
+    fn look_into_footer(&mut self, view: &View<'_>, h1: Option<u32>, manner: Manner<'_>) {
+        /// Nodes at the end of the document among which the footer is searched, and nodes of it that
+        /// are looked at.
+        const LAST: u32 = 4_000;
+        const MOST: u32 = 1_000;
+        let mut id = view.len().saturating_sub(LAST);
+        while let Some(node) = view.node(id) {
+            id += 1;
+            if !is_footer(node, h1) {
+                continue;
+            }
+            id = node.end();
+            let mut found = Self::default();
+            found.look(view, node.id() + 1, id.min(node.id() + MOST), manner);
+            let changes = found.stamps.into_iter();
+            let changes = changes.filter(|stamp| stamp.told == Told::Modified);
+            self.stamps.extend(changes.map(|stamp| Stamp {
+                doubt: stamp.doubt + FAR,
+                ..stamp
+            }));
+        }
     }
 
     fn look(&mut self, view: &View<'_>, from: u32, to: u32, manner: Manner<'_>) {
@@ -402,7 +450,14 @@ fn is_line_of_facts(text: &str, before: &str) -> bool {
 }
 
 /// What dates beside the names of users are of.
-const FACTS_OF_USERS: &[&str] = &["join", "member since", "regist", "last visit", "last seen"];
+const FACTS_OF_USERS: &[&str] = &[
+    "join",
+    "founded",
+    "member since",
+    "regist",
+    "last visit",
+    "last seen",
+];
 
 /// Whether a text may hold a date with a year: a quick look before it is read.
 fn has_year(text: &str) -> bool {

@@ -115,11 +115,70 @@ impl Site {
         (key.contains(main.as_str()) && key.len() <= main.len() + SURPLUS && words <= 5)
             || (key.len() >= 5 && self.host.contains(&key) && words <= 4)
     }
+
+    /// Whether a part of a title names the site: by the name that the host is registered under,
+    /// since other parts of the host are words such as `blog` and `support`.
+    pub fn is_named_by(&self, text: &str) -> bool {
+        /// Letters that a name may have in surplus: "the", "blog".
+        const SURPLUS: usize = 12;
+        /// Letters of a part of the registered name that is a name: `Steam` of `steampowered`.
+        const PART: usize = 5;
+        let key = letters(text);
+        let words = text.split_whitespace().count();
+        let Some(own) = self.registered().filter(|_| !key.is_empty() && words <= 5) else {
+            return false;
+        };
+        if key == self.host || key == own {
+            return true;
+        }
+        if own.len() < 4 {
+            return words <= 3 && text.split_whitespace().any(|word| letters(word) == own);
+        }
+        key.contains(own) && key.len() <= own.len() + SURPLUS
+            || key.len() >= PART && (own.starts_with(&key) || own.ends_with(&key))
+    }
+
+    /// The label that the host is registered under: `example` of `blog.example.co.uk`.
+    fn registered(&self) -> Option<&str> {
+        let (_, before) = self.labels.split_last()?;
+        let (last, rest) = before.split_last()?;
+        let own = match rest.last() {
+            Some(third) if last.len() <= 3 && PUBLIC.contains(&last.as_str()) => third,
+            _ => last,
+        };
+        (own.len() >= 2 && !own.bytes().all(|b| b.is_ascii_digit())).then_some(own)
+    }
 }
+
+/// Labels under which the registries of countries give names away.
+const PUBLIC: &[&str] = &[
+    "co", "com", "org", "net", "ac", "gov", "edu", "or", "ne", "go",
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_title_is_the_name_by_the_registered_label() {
+        for (url, text, is_name) in [
+            ("https://store.steampowered.com/app/1", "Steam", true),
+            ("https://www.newegg.com/p/1", "Newegg.com", true),
+            ("https://en.wikipedia.org/wiki/Web", "Wikipedia", true),
+            ("https://www.rei.com/", "REI Co-op", true),
+            ("https://blog.webs.co.uk/", "Webs Ltd", true),
+            ("https://blog.webs.co.uk/", "Blog", false),
+            ("https://support.webs.com/", "Contact support", false),
+            ("https://thepodcasthost.com/", "Podcast", false),
+            ("http://127.0.0.1/", "127", false),
+            ("https://webs.com/", "How webs are woven in the wild", false),
+            ("https://webs.com/", "", false),
+        ] {
+            let mut site = Site::default();
+            site.read_host(url);
+            assert_eq!(site.is_named_by(text), is_name, "{text} at {url}");
+        }
+    }
 
     #[test]
     fn a_name_is_known_by_the_host() {

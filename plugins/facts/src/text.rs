@@ -16,6 +16,72 @@ pub fn plain(text: &str) -> String {
     collapse(text)
 }
 
+/// A description for people: what was escaped once too often decoded, and without tags where a text
+/// is clearly HTML. White space is collapsed.
+pub fn readable(text: &str) -> String {
+    /// A longer text is no description.
+    const LONGEST: usize = 20_000;
+    if text.len() > LONGEST {
+        return collapse(text);
+    }
+    let text = if text.contains('&') && text.contains(';') {
+        decode_entities(text)
+    } else {
+        text.to_owned()
+    };
+    if !has_markup(&text) {
+        return collapse(&text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('<') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        if let Some((name, behind)) = markup_tag(from) {
+            if BLOCKS.contains(&name.as_str()) {
+                out.push(' ');
+            }
+            rest = behind;
+        } else {
+            out.push('<');
+            rest = from.get(1..).unwrap_or("");
+        }
+    }
+    out.push_str(rest);
+    collapse(&out)
+}
+
+/// Elements of text, those that begin a line first.
+const BLOCKS: &[&str] = &[
+    "p", "br", "div", "li", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "td", "tr",
+];
+const INLINE: &[&str] = &[
+    "a", "b", "i", "u", "em", "strong", "span", "font", "small", "sub", "sup", "img",
+];
+
+/// Whether a text has an end tag of HTML, or a line break: one that tells of tags names those that
+/// begin elements.
+fn has_markup(text: &str) -> bool {
+    text.match_indices('<').any(|(at, _)| {
+        let from = text.get(at..).unwrap_or("");
+        markup_tag(from).is_some_and(|(name, _)| from.starts_with("</") || name == "br")
+    })
+}
+
+/// The name of the tag that a text begins with, in lower case, and what follows the tag.
+fn markup_tag(from: &str) -> Option<(String, &str)> {
+    /// Longest tag, in bytes.
+    const LONGEST: usize = 500;
+    let inner = from.strip_prefix('<')?;
+    let inner = inner.strip_prefix('/').unwrap_or(inner);
+    let length = inner.find(|c: char| !c.is_ascii_alphanumeric())?;
+    let (name, tail) = inner.split_at(length);
+    let name = name.to_ascii_lowercase();
+    let is_known = BLOCKS.contains(&name.as_str()) || INLINE.contains(&name.as_str());
+    let end = tail.bytes().take(LONGEST).position(|byte| byte == b'>')?;
+    is_known.then_some((name, tail.get(end + 1..)?))
+}
+
 /// A text without differences that nobody sees: case, white space, forms of quotes and dashes.
 pub fn normal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -120,6 +186,23 @@ mod tests {
             ("&amp;amp;", "&amp;"),
         ] {
             assert_eq!(plain(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn descriptions_are_without_escapes_and_tags() {
+        for (text, expected) in [
+            ("Silk&hellip; and &amp; webs", "Silk… and & webs"),
+            ("<p>Silk</p><p>and <b>webs</b></p>", "Silk and webs"),
+            ("&lt;p class=\"a\"&gt;Silk&lt;/p&gt;", "Silk"),
+            ("Silk<br/>webs", "Silk webs"),
+            (
+                "How to use the <b> and the <p> tag",
+                "How to use the <b> and the <p> tag",
+            ),
+            ("a < b and </x> c", "a < b and </x> c"),
+        ] {
+            assert_eq!(readable(text), expected, "{text}");
         }
     }
 

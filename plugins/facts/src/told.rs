@@ -96,6 +96,24 @@ const RELEASED: &[&str] = &[
     "출시일",
 ];
 
+/// Words for the end of an offer or an event, in lower case.
+const ENDS: &[&str] = &[
+    "ends on",
+    "ends:",
+    "ending",
+    "until",
+    "expires",
+    "expiry",
+    "deadline",
+    "valid through",
+    "closing date",
+    "gültig bis",
+    "endet",
+    "jusqu",
+    "válido hasta",
+    "scadenza",
+];
+
 /// Words for a publication, in lower case.
 pub const PUBLISHED: &[&str] = &[
     "publi",
@@ -183,7 +201,7 @@ impl Told {
                     .filter_map(|word| label.rfind(word))
                     .max()
             };
-            if last(RELEASED).is_some() {
+            if last(RELEASED).or(last(ENDS)).is_some() {
                 return Self::Other;
             }
             match (last(CHANGED), last(PUBLISHED)) {
@@ -221,6 +239,8 @@ mod tests {
             ("公開日", Published),
             ("Release Date:", Other),
             ("発売日", Other),
+            ("Offer ends on", Other),
+            ("Valid until", Other),
             ("Press release, published", Published),
             ("By Ann Lee", Nothing),
             ("", Nothing),

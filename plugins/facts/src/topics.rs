@@ -5,6 +5,7 @@ use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
 use crate::items::Items;
+use crate::marks::Marks;
 use crate::text::plain;
 use crate::things::{self, Thing};
 
@@ -13,8 +14,9 @@ const MAX_TAGS: usize = 50;
 /// Longest tag, in bytes.
 const MAX_TAG_BYTES: usize = 100;
 
-/// The section: `article:section`, else JSON-LD's `articleSection`.
-pub fn section(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
+/// The section: `article:section`, else JSON-LD's `articleSection`, else a link of the text to its
+/// category.
+pub fn section(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks) -> Option<String> {
     let stated = || {
         let mut found = things.iter();
         found.find_map(|thing| things::text(jsonld::elements(thing.section?).next()?))
@@ -24,10 +26,12 @@ pub fn section(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
         .meta_text(&["article:section", "parsely-section", "og:article:section"])
         .map(|name| plain(&name))
         .or_else(stated)
+        .or_else(|| marks.linked_topics().0.first().cloned())
 }
 
-/// Tags of the content: `article:tag`, JSON-LD's `keywords`, else the `keywords` metas.
-pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>], items: Items) -> Vec<String> {
+/// Tags of the content: `article:tag`, JSON-LD's `keywords`, else the `keywords` metas, else links of
+/// the text to its tags.
+pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     let mut add = |list: &str| {
         // Before it is cut at its semicolons.
@@ -60,9 +64,12 @@ pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>], items: Items) -> Vec<St
     }
     if found == 0 {
         let names = &["news_keywords", "parsely-tags", "sailthru.tags", "keywords"];
-        for list in items.metas(sources.head, names).take(1) {
-            add(list);
+        for list in marks.items.metas(sources.head, names).take(1) {
+            found = add(list);
         }
+    }
+    if found == 0 {
+        tags = marks.linked_topics().1;
     }
     tags
 }

@@ -50,6 +50,7 @@ fn facts_are_found_in_every_script() {
             head: &head,
             objects: &[],
             language: detected.unwrap_or(""),
+            answered: "",
         });
         for (field, found, expected) in [
             ("language", detected, Some(lang.as_str())),

@@ -1,6 +1,8 @@
 //! When a page was published and changed.
 
-use crate::{at, facts};
+use orbweaver_sdk::testing::Document;
+
+use crate::{at, facts, of};
 
 #[test]
 fn a_line_of_facts_below_the_headline_has_the_date() {
@@ -107,4 +109,66 @@ fn the_release_of_a_product_is_not_its_page_s_publication() {
     }
     let html = "<h1>Webs</h1><div>Posted:</div><div class=date>21 Aug, 2012</div>";
     assert_eq!(facts(html).published.as_deref(), Some("2012-08-21"));
+}
+
+#[test]
+fn the_page_s_footer_tells_when_it_was_changed() {
+    let modified = |footer: &str| {
+        let text = "<p>A sentence about webs and silk.</p>".repeat(120);
+        facts(&format!(
+            "<body lang=en><main><h1>Webs</h1>{text}</main>{footer}"
+        ))
+        .modified
+    };
+    for footer in [
+        "<footer><ul><li>This page was last edited on 2 March 2026, at 10:32.</ul></footer>",
+        "<div class=footer role=contentinfo>Last updated on Mar 02, 2026.</div>",
+        "<footer><p>Updated <time datetime=2026-03-02>2 March</time></p></footer>",
+    ] {
+        let found = modified(footer).unwrap_or_default();
+        assert!(found.starts_with("2026-03-02"), "{found} of {footer}");
+    }
+    for footer in [
+        "<footer>Copyright 2 March 2026</footer>",
+        "<footer>Founded on 2 March 2026</footer>",
+        "<article><p>A post</p><footer>Last edited on 2 March 2026</footer></article>",
+    ] {
+        assert_eq!(modified(footer), None, "{footer}");
+    }
+}
+
+#[test]
+fn the_end_of_an_offer_is_no_publication() {
+    let found = facts("<h1>Webs</h1><p>Offer ends on 2 March 2026</p>");
+    assert_eq!(found.published, None);
+}
+
+#[test]
+fn a_date_in_words_is_read_from_a_time_element() {
+    let found =
+        facts("<h1>Webs</h1><time datetime='on Friday December 19, 2025 @08:00PM'>then</time>");
+    assert!(
+        found
+            .published
+            .is_some_and(|date| date.starts_with("2025-12-19"))
+    );
+}
+
+#[test]
+fn what_is_to_come_is_no_publication() {
+    let answered = |published: &str| {
+        let html = format!(
+            "<meta property=article:published_time content={published}><h1>Webs</h1><p>1 February 2026</p>"
+        );
+        of(&Document::new("https://e.example/", &html)
+            .header("date", "Sat, 28 Feb 2026 23:00:00 GMT"))
+        .published
+    };
+    assert_eq!(answered("2026-02-28").as_deref(), Some("2026-02-28"));
+    assert_eq!(
+        answered("2026-03-01T08:00:00+10:00").as_deref(),
+        Some("2026-03-01T08:00:00+10:00")
+    );
+    assert_eq!(answered("2026-04-01").as_deref(), Some("2026-02-01"));
+    assert_eq!(answered("2027").as_deref(), Some("2027"), "a year alone");
 }

@@ -17,7 +17,10 @@ fn facts(html: &str) -> Facts {
 }
 
 fn at(url: &str, html: &str) -> Facts {
-    let document = Document::new(url, html);
+    of(&Document::new(url, html))
+}
+
+fn of(document: &Document) -> Facts {
     let page = document.page();
     let view = page.view().expect("view");
     let head = Head::of(&page).expect("head");
@@ -26,10 +29,11 @@ fn at(url: &str, html: &str) -> Facts {
     let declared = head.language(&page);
     Facts::of(&Sources {
         view,
-        url,
+        url: page.final_url(),
         head: &head,
         objects: &objects,
         language: declared.or_else(|| language::detect(view)).unwrap_or(""),
+        answered: page.header("date").unwrap_or(""),
     })
 }
 
@@ -369,4 +373,45 @@ fn the_site_s_name_is_the_stated_one() {
             .as_deref(),
         Some("Widgets - Acme")
     );
+}
+
+#[test]
+fn the_site_s_name_is_read_from_the_title_where_nothing_states_it() {
+    for (title, name) in [
+        ("How webs are built | Orb Journal", Some("Orb Journal")),
+        ("Orb Journal - How webs are built", Some("Orb Journal")),
+        ("Webs on Orb Journal", Some("Orb Journal")),
+        ("How webs are built | Silk", None),
+        ("How webs are built", None),
+    ] {
+        let found = facts(&format!("<title>{title}</title>"));
+        assert_eq!(found.site_name.as_deref(), name, "{title}");
+    }
+    let stated = facts("<title>Webs | Orb Journal</title><meta property=og:site_name content=OJ>");
+    assert_eq!(stated.site_name.as_deref(), Some("OJ"));
+}
+
+#[test]
+fn links_with_rel_tag_are_topics_where_nothing_states_them() {
+    let html = "<article><h1>Webs</h1><a rel='category tag' href=/c>Spiders</a><a rel=tag href=/t>silk</a></article>";
+    let found = facts(html);
+    assert_eq!(found.section.as_deref(), Some("Spiders"));
+    assert_eq!(found.tags, ["silk"]);
+    let stated = facts(&format!(
+        "<meta property=article:section content=S><meta property=article:tag content=t>{html}"
+    ));
+    assert_eq!(
+        (stated.section.as_deref(), stated.tags),
+        (Some("S"), vec!["t".to_owned()])
+    );
+}
+
+#[test]
+fn titles_escaped_twice_are_read_as_they_were_meant() {
+    assert_eq!(
+        titles("<title>Silk &amp;amp; webs&amp;hellip;</title>").0,
+        "Silk & webs…"
+    );
+    let about = titles("<title>The &amp;nbsp; reference</title><h1>The &amp;nbsp; reference</h1>");
+    assert_eq!(about.0, "The &nbsp; reference");
 }

@@ -1,0 +1,161 @@
+//! Links of a text to its tags and categories, as `rel` says (HTML standard, "tag").
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+use orbweaver_sdk::text::line;
+
+use crate::marks::has;
+use crate::text::class_words;
+
+/// Tags of one text. A page with more links of the kind is a list, or has a cloud of them.
+const MOST: usize = 30;
+/// Longest tag, in bytes, and most nodes of its link.
+const MAX_BYTES: usize = 100;
+const MAX_NODES: u32 = 16;
+/// Elements around a link that are looked at.
+const NEAR: usize = 16;
+
+/// The links with `rel=tag`, in document order.
+#[derive(Debug, Default)]
+pub struct Linked {
+    found: Vec<Link>,
+    /// There are more than those of one text.
+    too_many: bool,
+}
+
+#[derive(Debug)]
+struct Link {
+    text: String,
+    /// To a category, not to a tag.
+    category: bool,
+    /// The `article` around it.
+    article: Option<u32>,
+}
+
+impl Linked {
+    /// Reads a link.
+    pub fn read(&mut self, link: Node<'_>) {
+        if self.too_many || !has(link, attr::REL, "tag") || link.end() - link.id() > MAX_NODES {
+            return;
+        }
+        let mut article = None;
+        for around in link.ancestors().take(NEAR) {
+            if article.is_none() && around.tag() == tag::ARTICLE {
+                article = Some(around.id());
+            }
+            if is_elsewhere(around, article.is_some()) {
+                return;
+            }
+        }
+        let text = line(link);
+        let text = text.trim_start_matches('#').trim();
+        if text.is_empty() || text.len() > MAX_BYTES {
+            return;
+        }
+        self.too_many = self.found.len() >= MOST;
+        self.found.push(Link {
+            text: text.to_owned(),
+            category: has(link, attr::REL, "category"),
+            article,
+        });
+    }
+
+    /// Categories and tags, without repetition; none where they are those of several texts.
+    pub fn decide(&self) -> (Vec<String>, Vec<String>) {
+        let (mut categories, mut tags) = (Vec::new(), Vec::new());
+        let mut articles: Vec<u32> = self.found.iter().filter_map(|link| link.article).collect();
+        articles.dedup();
+        if self.too_many || articles.len() > 1 {
+            return (categories, tags);
+        }
+        for link in &self.found {
+            let list = if link.category {
+                &mut categories
+            } else {
+                &mut tags
+            };
+            if !list.contains(&link.text) {
+                list.push(link.text.clone());
+            }
+        }
+        (categories, tags)
+    }
+}
+
+/// Whether an element around a link says that the link is of no text, or of another one.
+fn is_elsewhere(around: Node<'_>, in_article: bool) -> bool {
+    match around.tag() {
+        tag::NAV | tag::ASIDE => return true,
+        tag::FOOTER => return !in_article && !is_of_article(around),
+        tag::BODY | tag::HTML | tag::MAIN | tag::ARTICLE => return false,
+        _ => {}
+    }
+    let names = [attr::CLASS, attr::ID].into_iter();
+    let mut words = names
+        .filter_map(|name| around.attr(name))
+        .flat_map(class_words);
+    words.any(|word| {
+        ELSEWHERE
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known))
+    })
+}
+
+/// Whether an `article` is around an element.
+fn is_of_article(node: Node<'_>) -> bool {
+    node.ancestors().take(NEAR).any(|n| n.tag() == tag::ARTICLE)
+}
+
+/// Words of class names of what stands beside a text.
+const ELSEWHERE: &[&[u8]] = &[
+    b"related",
+    b"recommended",
+    b"recommendations",
+    b"sidebar",
+    b"widget",
+    b"cloud",
+    b"tagcloud",
+    b"popular",
+    b"trending",
+    b"menu",
+    b"navbar",
+    b"card",
+    b"loop",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topics(html: &str) -> (Vec<String>, Vec<String>) {
+        let snapshot = orbweaver_sdk::dom::parse(html);
+        let view = snapshot.view().expect("view");
+        let mut linked = Linked::default();
+        view.elements()
+            .filter(|node| node.tag() == tag::A)
+            .for_each(|link| linked.read(link));
+        linked.decide()
+    }
+
+    #[test]
+    fn links_of_the_text_tell_its_category_and_tags() {
+        let (categories, tags) = topics(
+            "<article><a rel='category tag' href=/c>Webs</a><p>Text<footer><a rel=tag href=/t>#silk</a>\
+             <a rel=tag href=/t>silk</a> <a rel='nofollow TAG' href=/u>legs</a></footer></article>\
+             <aside><a rel=tag href=/x>x</a></aside><div class=tag-cloud><a rel=tag href=/y>y</a></div>\
+             <footer><a rel=tag href=/z>z</a></footer>",
+        );
+        assert_eq!(categories, ["Webs"]);
+        assert_eq!(tags, ["silk", "legs"]);
+    }
+
+    #[test]
+    fn a_list_of_texts_has_no_topic() {
+        let list = "<article><a rel='category tag' href=/c>Webs</a></article>\
+                    <article><a rel='category tag' href=/d>Silk</a></article>";
+        assert_eq!(topics(list), (Vec::new(), Vec::new()));
+        let cloud: String = (0..200)
+            .map(|n| format!("<a rel=tag href=/{n}>t{n}</a>"))
+            .collect();
+        assert_eq!(topics(&cloud), (Vec::new(), Vec::new()));
+    }
+}
