@@ -16,6 +16,9 @@ pub fn are_apart(node: Node<'_>) -> bool {
     let Some(before) = node.prev_sibling() else {
         return false;
     };
+    if node.tag() == tag::SUP {
+        return is_footnote(node, before);
+    }
     if is_box(node.tag()) {
         return is_box(before.tag());
     }
@@ -43,6 +46,44 @@ pub fn are_apart(node: Node<'_>) -> bool {
         .find(|t| !t.is_empty());
     after.is_some_and(|t| meets(&mut t.chars()))
         && last.is_some_and(|t| meets(&mut t.chars().rev()))
+}
+
+/// Whether a `<sup>` or `<sub>` is the frame of a link, as that of a footnote.
+pub fn holds_link(node: Node<'_>) -> bool {
+    node.first_child()
+        .is_some_and(|child| child.tag() == tag::A)
+}
+
+/// Whether an element is the mark of a footnote that would be read as the end of the word before.
+fn is_footnote(node: Node<'_>, before: Node<'_>) -> bool {
+    let first = node
+        .descendants()
+        .take(4)
+        .find_map(|n| n.text().chars().next());
+    let last = before.text().chars().next_back();
+    holds_link(node)
+        && [first, last]
+            .iter()
+            .all(|c| c.is_some_and(char::is_alphanumeric))
+}
+
+/// Whether a `<cite>` is what a quotation begins with, as forums name whose words follow.
+pub fn names_speaker(cite: Node<'_>) -> bool {
+    /// Boxes between the quotation and the name.
+    const MOST: usize = 4;
+    let mut at = cite;
+    for _ in 0..MOST {
+        let mut before = std::iter::successors(at.prev_sibling(), |n| n.prev_sibling());
+        if !before.all(|n| n.is_text() && n.text().trim().is_empty()) {
+            return false;
+        }
+        match at.parent() {
+            Some(around) if around.tag() == tag::BLOCKQUOTE => return true,
+            Some(around) if matches!(around.tag(), tag::DIV | tag::P | tag::HEADER) => at = around,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Whether a span is one of a row of spans of one class without text between them: badges.

@@ -33,7 +33,17 @@ pub fn wide(bytes: &[u8], at: usize) -> Wide {
         {
             Wide::Text(3)
         }
-        [0xe2, 0x80, 0x8b, ..] | [0xe2, 0x81, 0xa0, ..] | [0xef, 0xbb, 0xbf, ..] => {
+        // Joiners are between letters that they join, or keep apart.
+        [0xe2, 0x80, 0x8c | 0x8d, next, ..]
+            if next >= 0x80
+                && at
+                    .checked_sub(1)
+                    .and_then(|i| bytes.get(i))
+                    .is_some_and(|&b| b >= 0x80) =>
+        {
+            Wide::Text(3)
+        }
+        [0xe2, 0x80, 0x8b..=0x8d, ..] | [0xe2, 0x81, 0xa0, ..] | [0xef, 0xbb, 0xbf, ..] => {
             Wide::Nothing(3)
         }
         [0xe2, 0x80, 0xa8 | 0xa9, ..] => Wide::Space(3),
@@ -127,6 +137,12 @@ mod tests {
             ("York\u{97}Union", "York Union"),
             ("a\u{a0}b\u{2028}c", "a b c"),
             ("ไทย\u{200b}ไทย", "ไทย\u{200b}ไทย"),
+            ("\u{200d}", ""),
+            (" \u{200c} a\u{200d}b", "  ab"),
+            (
+                "👩\u{200d}💻 می\u{200c}خواهم",
+                "👩\u{200d}💻 می\u{200c}خواهم",
+            ),
             ("", ""),
             ("\u{ad}", ""),
         ] {

@@ -201,7 +201,8 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
             Kind::Element => {
                 let tag = node.tag();
                 let skip = is_skipped(tag) && !(tag == tag::BUTTON && visible::is_label(node))
-                    || id < code_end && visible::is_line_number(node);
+                    || id < code_end && visible::is_line_number(node)
+                    || visible::is_icon(node);
                 // What has no text to read stays so where it is hidden.
                 let mut state = if skip { SKIP } else { hide };
                 let mut owner = owner;

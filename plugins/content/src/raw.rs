@@ -5,20 +5,58 @@
 //! standard is the host's work; this reads enough of it to find the content: tags,
 //! attributes, common character references and the end tags that may be left out.
 
-use orbweaver_sdk::dom::{Snapshot, View, attr, format, tag};
+use orbweaver_sdk::dom::{Node, Snapshot, View, attr, format, tag};
+use orbweaver_sdk::text::{is_hidden, stretches};
+
+use crate::visible::{self, Look};
 
 /// Shortest `noscript` that may hold a page, in bytes.
 const MIN_BYTES: usize = 1500;
 /// Deepest nesting that is followed; deeper elements become siblings.
 const MAX_DEPTH: usize = 512;
+/// Attributes of an element that are read.
+const MAX_ATTRIBUTES: usize = 64;
+
+/// The page that readers without scripts get, as a document of its own, where nearly all text of
+/// the page is in a `noscript`: forums that are applications keep their threads there.
+pub fn without_scripts(view: &View<'_>) -> Option<Snapshot> {
+    let body = view.body()?;
+    if !view.tagged(|id| id == tag::NOSCRIPT).any(is_large) {
+        return None;
+    }
+    let found = visible_bytes(body);
+    noscript(view, found).filter(|snapshot| {
+        let other = snapshot.view().ok();
+        let written = other.and_then(|view| view.body().map(visible_bytes));
+        written.is_some_and(|written| written > found * 2)
+    })
+}
+
+/// How much text readers see below an element, white space aside.
+fn visible_bytes(element: Node<'_>) -> usize {
+    let (mut bytes, mut id) = (0, element.id() + 1);
+    while let Some(node) = element.view().node(id).filter(|n| n.id() < element.end()) {
+        id += 1;
+        if node.is_text() {
+            bytes += stretches(node.text()).map(str::len).sum::<usize>();
+        } else if is_hidden(node.tag()) || visible::look(node, node.tag()) == Look::Hidden {
+            id = node.end();
+        }
+    }
+    bytes
+}
+
+/// Whether a `noscript` may hold a page.
+fn is_large(node: Node<'_>) -> bool {
+    let text = node.first_child();
+    text.is_some_and(|text| text.text().len() >= MIN_BYTES)
+}
 
 /// The page's largest `noscript` as a document of its own, if it may hold far more text
 /// than the `found` bytes that the page has without it.
 pub fn noscript(view: &View<'_>, found: usize) -> Option<Snapshot> {
-    let body = view.body()?;
-    let text = body
-        .descendants()
-        .filter(|n| n.tag() == tag::NOSCRIPT)
+    let text = view
+        .tagged(|id| id == tag::NOSCRIPT)
         .filter_map(|n| n.first_child())
         .map(|n| n.text())
         .max_by_key(|text| text.len())?;
@@ -181,16 +219,9 @@ impl Builder {
             self.attrs.push([0, offset, len, 0]);
         }
         let first = self.attrs.len() as u32;
-        for (name, id) in [
-            ("class", attr::CLASS),
-            ("id", attr::ID),
-            ("href", attr::HREF),
-            ("src", attr::SRC),
-            ("alt", attr::ALT),
-            ("itemprop", attr::ITEMPROP),
-            ("datetime", attr::DATETIME),
-        ] {
-            if let Some(value) = value_of(attrs, name) {
+        for (name, value) in attributes(attrs).take(MAX_ATTRIBUTES) {
+            let id = attr::id(&name.to_ascii_lowercase());
+            if id != attr::UNKNOWN {
                 let (offset, len) = self.store(value);
                 self.attrs.push([u32::from(id), offset, len, 0]);
             }
@@ -261,22 +292,28 @@ fn tag_end(tag: &str) -> Option<usize> {
     None
 }
 
-/// The value of an attribute in the inside of a start tag.
-fn value_of<'h>(attrs: &'h str, name: &str) -> Option<&'h str> {
-    let at = attrs.match_indices(name).map(|(at, _)| at).find(|&at| {
-        let before = attrs.get(..at).and_then(|s| s.bytes().last());
-        let after = attrs.get(at + name.len()..).unwrap_or("").trim_start();
-        before.is_some_and(|b| b.is_ascii_whitespace()) && after.starts_with('=')
-    })?;
-    let rest = attrs
-        .get(at + name.len()..)?
-        .trim_start()
-        .strip_prefix('=')?
-        .trim_start();
-    match rest.chars().next()? {
-        quote @ ('"' | '\'') => rest.get(1..)?.split(quote).next(),
-        _ => rest.split(|c: char| c.is_ascii_whitespace()).next(),
-    }
+/// The attributes in the inside of a start tag, values as written.
+fn attributes(attrs: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = attrs;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        let ends = |c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/');
+        let (name, behind) = rest.split_at(rest.find(ends).unwrap_or(rest.len()));
+        let Some(value) = behind.trim_ascii_start().strip_prefix('=') else {
+            rest = behind;
+            return (!name.is_empty()).then_some((name, ""));
+        };
+        let value = value.trim_ascii_start();
+        let (value, behind) = match value.chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                let inner = value.get(1..).unwrap_or("");
+                inner.split_once(quote).unwrap_or((inner, ""))
+            }
+            _ => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
+        };
+        rest = behind;
+        Some((name, value))
+    })
 }
 
 /// The character of a reference, without `&` and `;`.

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use orbweaver_sdk::dom::{View, tag};
+use orbweaver_sdk::dom::{Node, View, tag};
 
 use crate::blocks::Blocks;
 use crate::measure::{BLOCK, DROP, HIDE, Info, PICTURE, SKIP, get};
+use crate::table::{Shape, cells, has_content, rows};
 
 /// By block, whether the selection has it.
 pub fn kept(view: &View<'_>, info: &[Info], root: u32, blocks: &Blocks) -> Vec<bool> {
@@ -35,7 +36,10 @@ pub fn kept(view: &View<'_>, info: &[Info], root: u32, blocks: &Blocks) -> Vec<b
 /// where the blocks before and behind them do, and pictures with a caption, which are no part of
 /// the text, beside one block that does. Returns the smallest subtree that holds all that is kept.
 pub fn apply(view: &View<'_>, info: &mut [Info], blocks: &Blocks, keep: &[bool]) -> u32 {
-    let keep = &whole_listings(view, blocks, keep);
+    let mut keep = keep.to_vec();
+    whole_listings(view, blocks, &mut keep);
+    whole_tables(view, info, blocks, &mut keep);
+    let keep = &keep;
     let is_kept = |block: usize| keep.get(block).copied().unwrap_or(false);
     let mut pictures = pictures(view, info, blocks, keep);
     // Texts and pictures in the subtree that are kept.
@@ -112,10 +116,9 @@ pub fn apply(view: &View<'_>, info: &mut [Info], blocks: &Blocks, keep: &[bool])
     at.id()
 }
 
-/// The kept blocks, with preformatted text as a whole: code of which lines are missing is none.
-/// That is kept of which most characters are.
-fn whole_listings(view: &View<'_>, blocks: &Blocks, keep: &[bool]) -> Vec<bool> {
-    let mut keep = keep.to_vec();
+/// Takes preformatted text as a whole: code of which lines are missing is none. That is kept of
+/// which most characters are.
+fn whole_listings(view: &View<'_>, blocks: &Blocks, keep: &mut [bool]) {
     let mut id = 0;
     while let Some(node) = view.node(id) {
         id += 1;
@@ -134,7 +137,59 @@ fn whole_listings(view: &View<'_>, blocks: &Blocks, keep: &[bool]) -> Vec<bool> 
         };
         kept.fill(sum(true) > sum(false));
     }
-    keep
+}
+
+/// Keeps every cell of a data table of which nearly all cells are kept, and every cell of the rows
+/// that have one where that are nearly all cells of these rows: a label without its value says
+/// nothing.
+fn whole_tables(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &mut [bool]) {
+    let mut spans = Vec::new();
+    let mut id = 0;
+    while let Some(node) = view.node(id) {
+        id += 1;
+        if node.tag() != tag::TABLE || !Shape::of(node, &mut spans, has_content).is_data(node) {
+            continue;
+        }
+        id = node.end();
+        let is_shown = |block: usize| {
+            let block = blocks.list.get(block);
+            block.is_some_and(|block| get(info, block.first).state & (HIDE | SKIP) == 0)
+        };
+        // By row, for each cell that shows a text, its blocks and whether one of them is kept.
+        let shown = |cell: Node<'_>| {
+            let blocks = blocks.range(cell.id(), cell.end());
+            let is_kept = keep
+                .get(blocks.clone())
+                .is_some_and(|kept| kept.contains(&true));
+            blocks.clone().any(is_shown).then_some((blocks, is_kept))
+        };
+        let rows: Vec<Vec<_>> = rows(node)
+            .map(|row| cells(row).filter_map(shown).collect())
+            .collect();
+        let is_begun = |row: &Vec<(Range<usize>, bool)>| row.iter().any(|(_, kept)| *kept);
+        let (begun, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_begun);
+        let begun: Vec<_> = begun.into_iter().flatten().collect();
+        let others: Vec<_> = others.into_iter().flatten().collect();
+        let kept = begun.iter().filter(|(_, kept)| *kept).count();
+        let nearly_all = |of: usize| kept * 5 >= of * 4;
+        let mut keep_cells = |cells: Vec<(Range<usize>, bool)>| {
+            let left = cells.into_iter().filter(|(_, kept)| !kept);
+            for block in left
+                .flat_map(|(blocks, _)| blocks)
+                .filter(|block| is_shown(*block))
+            {
+                if let Some(slot) = keep.get_mut(block) {
+                    *slot = true;
+                }
+            }
+        };
+        if nearly_all(begun.len() + others.len()) {
+            keep_cells(others);
+        }
+        if nearly_all(begun.len()) {
+            keep_cells(begun);
+        }
+    }
 }
 
 /// The pictures with captions that stay as they are, in document order.
@@ -155,4 +210,57 @@ fn pictures(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &[bool]) -> V
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::Topic;
+    use crate::measure::measure;
+
+    /// The texts of the blocks that are kept, where the block model would drop those of `dropped`.
+    fn kept(html: &str, dropped: &[&str]) -> Vec<String> {
+        let snapshot = orbweaver_sdk::dom::parse(html);
+        let view = snapshot.view().expect("view");
+        let info = measure(&view, false, 4).info;
+        let blocks = Blocks::of(&view, &info, &Topic::of(&view));
+        let text = |block: &crate::blocks::Block| {
+            let node = view.node(block.node).expect("node");
+            orbweaver_sdk::text::line(node)
+        };
+        let texts: Vec<String> = blocks.list.iter().map(text).collect();
+        let mut keep: Vec<bool> = texts
+            .iter()
+            .map(|text| !dropped.contains(&text.as_str()))
+            .collect();
+        whole_tables(&view, &info, &blocks, &mut keep);
+        let pairs = texts.into_iter().zip(keep);
+        pairs
+            .filter(|(_, keep)| *keep)
+            .map(|(text, _)| text)
+            .collect()
+    }
+
+    const FACTS: &str = "<table><tr><th>Fat<td>47 g<tr><th>Salt<td><p>1 g</p><tr><th>Sugar<td>2 g\
+                         <tr style='display:none'><th>Hidden<td>9 g</table>";
+
+    #[test]
+    fn a_data_table_keeps_its_single_cells() {
+        let all = ["Fat", "47 g", "Salt", "1 g", "Sugar", "2 g"];
+        assert_eq!(kept(FACTS, &["1 g", "Hidden", "9 g"]), all);
+        let most = kept(FACTS, &["1 g", "2 g", "Hidden", "9 g"]);
+        assert_eq!(most, ["Fat", "47 g", "Salt", "Sugar"], "too few are kept");
+        let begun = kept(FACTS, &["Fat", "47 g", "Hidden", "9 g"]);
+        assert_eq!(
+            begun,
+            ["Salt", "1 g", "Sugar", "2 g"],
+            "a row without any stays out"
+        );
+    }
+
+    #[test]
+    fn a_table_that_lays_out_is_cut() {
+        let html = "<table><tr><td><h2>A</h2><p>b</p><td>c<tr><td>d<td>e<tr><td>f<td>g</table>";
+        assert_eq!(kept(html, &["g"]).last().map(String::as_str), Some("f"));
+    }
 }

@@ -68,6 +68,8 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
         } else if me.tag == tag::UNKNOWN && here.is_element() && here.name().contains('-') {
             gap = gap.max(Gap::Space);
             apart.push(here.end());
+        } else if me.tag == tag::CITE && apart::names_speaker(here) {
+            apart.push(here.end());
         } else if gap == Gap::None
             && id >= pre_end.max(code_end)
             && (me.tag == tag::IMG || apart::are_apart(here))

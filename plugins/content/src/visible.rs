@@ -39,7 +39,7 @@ pub fn look(node: Node<'_>, tag: u16) -> Look {
             attr::ARIA_HIDDEN => {
                 hidden |= attribute.value() == "true" && is_hidden_from_readers(node, tag);
             }
-            attr::STYLE => match style(attribute.value()) {
+            attr::STYLE => match of_style(attribute.value()) {
                 Look::Hidden => hidden = true,
                 Look::Block if look == Look::Usual => look = Look::Block,
                 _ => {}
@@ -165,7 +165,7 @@ fn wraps_math(node: Node<'_>) -> bool {
 }
 
 /// What an inline style says of display and visibility.
-fn style(style: &str) -> Look {
+pub fn of_style(style: &str) -> Look {
     let mut look = Look::Usual;
     if style.len() < 8 {
         return look;
@@ -241,7 +241,29 @@ pub fn is_line_number(node: Node<'_>) -> bool {
                         | "LineNumbers"
                         | "codehilite-lineno"
                         | "ln-num"
-                )
+                ) || class == "ln" && is_number(node)
             })
+        })
+}
+
+/// Whether a number is all the text of an element: Chroma calls a line's number `ln`, others the
+/// line.
+fn is_number(node: Node<'_>) -> bool {
+    /// Nodes of a number that links to its line.
+    const MOST: u32 = 4;
+    let mut chars = node.descendants().flat_map(|n| n.text().trim().chars());
+    node.end() - node.id() <= MOST && chars.all(|c| c.is_ascii_digit())
+}
+
+/// Whether an element is an icon whose text is the name of a picture in a font.
+pub fn is_icon(node: Node<'_>) -> bool {
+    let is_font = |class: &str| {
+        class == "material-icons"
+            || class.starts_with("material-icons-")
+            || class.starts_with("material-symbols-")
+    };
+    matches!(node.tag(), tag::SPAN | tag::I)
+        && node.attr(attr::CLASS).is_some_and(|classes| {
+            classes.contains("material-") && classes.split_ascii_whitespace().any(is_font)
         })
 }

@@ -22,6 +22,9 @@ impl<'a> Walker<'a> {
         if self.w.mode == Mode::Line && is_permalink(node, href) {
             return self.pass(node);
         }
+        if is_permalink(node, href) && (is_headerlink(node) || is_of_entry(node)) {
+            return self.pass(node);
+        }
         if self.w.mode == Mode::Line && is_own_anchor(node, href) {
             return next;
         }
@@ -103,6 +106,20 @@ fn is_own_anchor(node: Node<'_>, href: &str) -> bool {
             .take(3)
             .any(|n| n.attr(attr::ID) == Some(fragment))
     })
+}
+
+/// Whether a link calls itself the mark of what it stands in, as Sphinx writes it.
+fn is_headerlink(link: Node<'_>) -> bool {
+    link.attr(attr::CLASS).is_some_and(|c| {
+        c.split_ascii_whitespace()
+            .any(|class| class == "headerlink")
+    })
+}
+
+/// Whether a link stands in a defined term or a caption and leads to it.
+fn is_of_entry(link: Node<'_>) -> bool {
+    let is_entry = |n: &Node<'_>| matches!(n.tag(), tag::DT | tag::CAPTION | tag::FIGCAPTION);
+    link.has_attr(attr::TITLE) && link.ancestors().take(4).any(|n| is_entry(&n))
 }
 
 /// Whether a link in a heading is only the sign that the heading can be linked to.

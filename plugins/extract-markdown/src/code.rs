@@ -180,9 +180,20 @@ fn longest_run(text: &str) -> usize {
 fn language(node: Node<'_>) -> &str {
     let inner = node.child_elements().find(|n| n.tag() == tag::CODE);
     let near = [Some(node), inner].into_iter().flatten();
+    let numbered = |n: Node<'_>| {
+        n.tag() == tag::TABLE
+            && n.attr(attr::CLASS)
+                .is_some_and(|c| c.contains("highlighttable") || c.contains("rouge-table"))
+    };
+    // A table of line numbers and code stands between the code and the box.
+    let levels = if node.ancestors().take(6).any(numbered) {
+        8
+    } else {
+        3
+    };
     let around = node
         .ancestors()
-        .take(3)
+        .take(levels)
         .filter(|n| matches!(n.tag(), tag::DIV | tag::FIGURE | tag::TD));
     let named = near
         .clone()
@@ -197,6 +208,9 @@ fn named(node: Node<'_>, is_code: bool) -> Option<&str> {
             return Some(language);
         }
     }
+    if let Some(language) = node.attr_named("data-enlighter-language").and_then(clean) {
+        return Some(language);
+    }
     let classes = node.attr(attr::CLASS)?;
     let mut tokens = classes.split_ascii_whitespace();
     let prefixes = [
@@ -204,16 +218,24 @@ fn named(node: Node<'_>, is_code: bool) -> Option<&str> {
         "lang-",
         "highlight-source-",
         "highlight-",
+        "mw-highlight-lang-",
         "brush:",
         "code-",
+        "lang:",
+        "sp-",
     ];
     let prefixes = if is_code {
         prefixes.as_slice()
     } else {
-        prefixes.get(..4).unwrap_or_default()
+        prefixes.get(..5).unwrap_or_default()
     };
     for prefix in prefixes {
-        if let Some(rest) = tokens.clone().find_map(|token| token.strip_prefix(prefix)) {
+        // Sandpack's other classes begin as that of the language.
+        let names = |rest: &&str| *prefix != "sp-" || SANDPACK.contains(rest);
+        let mut rests = tokens
+            .clone()
+            .filter_map(|token| token.strip_prefix(prefix));
+        if let Some(rest) = rests.find(names) {
             // SyntaxHighlighter's `brush: js;`
             let rest = if rest.is_empty() {
                 tokens.clone().skip_while(|t| t != prefix).nth(1)?
@@ -261,6 +283,21 @@ fn named(node: Node<'_>, is_code: bool) -> Option<&str> {
         .filter(|_| is_code)
         .and_then(clean)
 }
+
+/// Languages of Sandpack's examples.
+const SANDPACK: &[&str] = &[
+    "javascript",
+    "typescript",
+    "jsx",
+    "tsx",
+    "html",
+    "css",
+    "scss",
+    "json",
+    "vue",
+    "svelte",
+    "python",
+];
 
 /// A language's name if it can be one: a fence's info string takes no spaces or backticks.
 fn clean(name: &str) -> Option<&str> {

@@ -29,22 +29,30 @@ impl<'a> Walker<'a> {
         let drawn_formula = node
             .attr(attr::CLASS)
             .is_some_and(|c| c.contains("mwe-math-fallback"));
-        if is_spacer || drawn_formula {
+        // AMP's sides may be those of a ratio.
+        if is_spacer && node.tag() != tag::UNKNOWN || drawn_formula {
             return;
         }
         let alt = node.attr(attr::ALT).unwrap_or("");
-        self.write_image(source(node), alt, node.attr(attr::TITLE));
+        let source = source(node);
+        if alt.trim().is_empty() && source.is_some_and(stands_for_another) {
+            return;
+        }
+        self.write_image(source, alt, node.attr(attr::TITLE));
     }
 
     /// Writes an image. One without an address, or whose picture is part of the page's
-    /// source, keeps its text only.
+    /// source, keeps its text only: in main content as the text of an image, since the words of
+    /// main content are those of its text.
     pub(crate) fn write_image(&mut self, source: Option<&str>, alt: &str, title: Option<&str>) {
         let in_cell = self.w.mode == Mode::Cell;
         let mut tail = std::mem::take(&mut self.scratch);
         tail.clear();
         tail.push_str("](");
         let has_source = source.is_some_and(|source| self.to.push(source, in_cell, &mut tail));
-        if has_source || !alt.trim().is_empty() {
+        if !has_source && !self.is_planned() {
+            self.write_alt(alt.trim());
+        } else if has_source || !alt.trim().is_empty() {
             if !has_source && title.is_some() {
                 // A title without a destination before it would be read as one.
                 tail.push_str("<>");
@@ -69,6 +77,22 @@ impl<'a> Walker<'a> {
         self.scratch = tail;
     }
 
+    /// Writes the text of an image without an address.
+    fn write_alt(&mut self, alt: &str) {
+        let Some(first) = alt.chars().next() else {
+            return;
+        };
+        self.w.soft_space(Space::Blank);
+        let aside = self.w.set_code_aside();
+        self.w.ready(first);
+        self.last_image.start = self.w.out.len();
+        self.last_image.is_empty = true;
+        self.w.text(alt);
+        self.w.resume_code(aside);
+        self.last_image.end = self.w.out.len();
+        self.w.soft_space(Space::Blank);
+    }
+
     /// Whether the output ends with an image that has an address.
     pub(crate) fn follows_image(&self) -> bool {
         self.ends_with_image() && !self.last_image.is_empty
@@ -86,46 +110,56 @@ impl<'a> Walker<'a> {
     }
 }
 
+/// Whether a URL is that of a picture: no data of the page, no template for a script to fill in.
+fn is_real(url: &str) -> bool {
+    let url = url.trim_ascii();
+    !url.is_empty()
+        && !url.starts_with('#')
+        && !starts_with(url, "data:")
+        && !starts_with(url, "about:")
+        && !(url.contains('{') && url.contains('}'))
+}
+
 /// The address of an `<img>`'s picture: what a script would load into it, else what it has.
 fn source(node: Node<'_>) -> Option<&str> {
-    let real = |url: &str| {
-        let url = url.trim_ascii();
-        !url.is_empty() && !starts_with(url, "data:") && !starts_with(url, "about:") && url != "#"
-    };
     let (mut lazy, mut other) = (None, None);
     let mut candidates = None;
     for attribute in node.attrs() {
         let value = attribute.value();
-        let is_address = || real(value) && value.contains(['/', '.']);
+        let is_address = || is_real(value) && value.contains(['/', '.']);
         match attribute.name() {
             "src" | "sizes" | "alt" | "class" => {}
             name if is_substitute(name) => {}
             name if is_lazy(name) && is_address() => lazy = lazy.or(Some(value)),
-            name if name.ends_with("src") && is_address() => other = other.or(Some(value)),
+            name if (name.ends_with("src") || name.starts_with("data-src-")) && is_address() => {
+                other = other.or(Some(value));
+            }
             name if name.ends_with("srcset") => {
                 candidates = candidates.or_else(|| best_candidate(value))
             }
             _ => {}
         }
     }
-    let own = node.attr(attr::SRC).filter(|src| real(src));
+    let own = node.attr(attr::SRC).filter(|src| is_real(src));
     let around = || {
         let picture = node.parent().filter(|p| p.tag() == tag::PICTURE)?;
         let mut sources = picture.child_elements().filter(|n| n.tag() == tag::SOURCE);
         sources.find_map(|source| {
-            let set = source
-                .attr(attr::SRCSET)
-                .or_else(|| source.attr(attr::DATA_SRCSET))?;
-            best_candidate(set)
+            let sets = [attr::SRCSET, attr::DATA_SRCSET].into_iter();
+            let mut sets = sets.filter_map(|id| best_candidate(source.attr(id)?));
+            sets.find(|url| !is_placeholder(url))
         })
     };
     lazy.or(own.filter(|src| !is_placeholder(src)))
         .or(candidates)
+        .or_else(around)
         .or(other)
         .or(own)
-        .or_else(around)
         // A data URL is no place, but tells that there is a picture.
-        .or_else(|| node.attr(attr::SRC))
+        .or_else(|| {
+            node.attr(attr::SRC)
+                .filter(|src| starts_with(src.trim_ascii(), "data:"))
+        })
 }
 
 /// Whether an attribute has the address that a script loads into `src`, or that of the same picture
@@ -171,20 +205,48 @@ fn is_substitute(name: &str) -> bool {
 
 /// Whether an address is that of an empty picture which a script replaces.
 fn is_placeholder(src: &str) -> bool {
-    let name = src.rsplit('/').next().unwrap_or(src);
-    [
-        "placeholder",
-        "blank.",
-        "spacer",
-        "transparent.",
-        "lazy",
-        "pixel.",
-        "1x1",
-        "loading.",
-        "empty.",
-    ]
-    .iter()
-    .any(|part| name.contains(part))
+    let name = file_name(src);
+    stands_for_another(src)
+        || [
+            "placeholder",
+            "blank.",
+            "spacer",
+            "transparent.",
+            "lazy",
+            "pixel.",
+            "1x1",
+            "loading.",
+            "empty.",
+        ]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// Whether an address is surely that of a picture that shows nothing.
+fn stands_for_another(src: &str) -> bool {
+    let name = file_name(src);
+    let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
+    let is = |word: &str, known: &[&str]| known.iter().any(|k| word.eq_ignore_ascii_case(k));
+    let mut words = stem.split(|c: char| !c.is_ascii_alphanumeric());
+    is(
+        stem,
+        &[
+            "clear",
+            "blank",
+            "transparent",
+            "trans",
+            "pixel",
+            "empty",
+            "dot",
+            "loading",
+        ],
+    ) || words.any(|word| is(word, &["placeholder", "spacer", "1x1", "lazyload"]))
+}
+
+/// The last part of an address's path.
+fn file_name(src: &str) -> &str {
+    let path = src.split(['?', '#']).next().unwrap_or(src);
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The largest picture of a `srcset` (HTML standard, "srcset attribute"; descriptors are
@@ -210,7 +272,7 @@ fn best_candidate(set: &str) -> Option<&str> {
         };
         let number = descriptor.trim_ascii().trim_end_matches(['w', 'x', 'h']);
         let size = number.parse().unwrap_or(1.0);
-        if !starts_with(bare, "data:") && best.is_none_or(|(largest, _)| size > largest) {
+        if is_real(bare) && best.is_none_or(|(largest, _)| size > largest) {
             best = Some((size, bare));
         }
         rest = after;

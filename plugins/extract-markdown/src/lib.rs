@@ -13,7 +13,6 @@ mod media;
 mod noscript;
 mod plan;
 mod table;
-mod table_shape;
 mod walk;
 mod writer;
 

@@ -84,6 +84,31 @@ impl<'a> Walker<'a> {
         self.pass(node)
     }
 
+    /// Custom elements that are pictures and films: those of AMP, and frames of YouTube that are
+    /// loaded late. A film is no part of the main content, as other frames are none.
+    pub(crate) fn player(&mut self, node: Node<'a>) {
+        let id = match node.name() {
+            "amp-img" => return self.image(node),
+            "amp-youtube" => node.attr_named("data-videoid"),
+            "lite-youtube" => node.attr_named("videoid"),
+            _ => return,
+        };
+        let is_id = |id: &&str| {
+            let mut bytes = id.bytes();
+            !id.is_empty() && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        };
+        if let Some(id) = id.filter(is_id)
+            && !self.is_planned()
+        {
+            let names = [node.attr(attr::TITLE), node.attr_named("playlabel")];
+            let name = names.into_iter().flatten().next().unwrap_or("Video");
+            let film = format!("https://www.youtube.com/watch?v={id}");
+            self.w.block();
+            self.named_link(&film, name);
+            self.w.block();
+        }
+    }
+
     /// A link that is not an element's content. Without a name its address stands for it.
     /// Inside of another link only the name is written.
     fn named_link(&mut self, href: &str, name: &str) {

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use orbweaver_content::visible::{self, Look};
 use orbweaver_markup::{Name, Place, Token, Tokens, decode_into, names};
 use orbweaver_sdk::dom::{Node, tag};
 
@@ -36,7 +37,7 @@ impl<'a> Walker<'a> {
 
     fn source_image(&mut self, tag: &Tokens<'_>) {
         let is_pixel = attribute(tag, "width").is_some_and(|w| matches!(&*w, "0" | "1"))
-            || attribute(tag, "style").is_some_and(|s| s.contains("none"));
+            || attribute(tag, "style").is_some_and(|s| visible::of_style(&s) == Look::Hidden);
         let source = attribute(tag, "src").or_else(|| attribute(tag, "data-src"));
         if let Some(source) = source.filter(|_| !is_pixel) {
             self.take_back_empty_image();

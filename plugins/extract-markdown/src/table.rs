@@ -1,10 +1,10 @@
 //! Tables. Data becomes a GFM table, written row by row as the walk comes by; a table that
 //! only lays out a page is taken apart into blocks.
 
+use orbweaver_content::table::{Align, Shape, colspan, has_content, is_content, is_large, rowspan};
 use orbweaver_content::visible;
 use orbweaver_sdk::dom::{Node, attr, tag};
 
-use crate::table_shape::{Align, Shape, colspan, has_content, rowspan};
 use crate::walk::{Close, Walker};
 use crate::writer::{Gap, Mode, Space};
 
@@ -38,7 +38,7 @@ impl<'a> Walker<'a> {
                 return self.preformatted(node);
             }
             let mut spans = std::mem::take(&mut self.table.spans);
-            let shape = Shape::of(node, &mut spans);
+            let shape = Shape::of(node, &mut spans, |cell| self.shows(cell));
             spans.clear();
             self.table = Table {
                 spans,
@@ -54,6 +54,35 @@ impl<'a> Walker<'a> {
         }
         self.push(node, Close::Block);
         node.id() + 1
+    }
+
+    /// Whether a cell has something to show. Of a large one only the plan is asked.
+    fn shows(&self, cell: Node<'a>) -> bool {
+        let skips = &self.plan.skips;
+        let Some(left) = skips.get(skips.partition_point(|&skip| skip < cell.id())..) else {
+            return has_content(cell);
+        };
+        let inside = left.partition_point(|&skip| skip < cell.end());
+        match left.get(..inside).unwrap_or_default() {
+            [] => has_content(cell),
+            [first, ..] if *first == cell.id() => false,
+            skips => is_large(cell) || self.shows_beside(cell, skips),
+        }
+    }
+
+    /// Whether an element has something to show beside the subtrees of `skips`, which are in it.
+    fn shows_beside(&self, node: Node<'a>, skips: &[u32]) -> bool {
+        let mut id = node.id() + 1;
+        while let Some(below) = self.view.node(id).filter(|below| below.id() < node.end()) {
+            if skips.binary_search(&id).is_ok() {
+                id = below.end();
+            } else if is_content(below) {
+                return true;
+            } else {
+                id += 1;
+            }
+        }
+        false
     }
 
     pub(crate) fn close_table(&mut self) {

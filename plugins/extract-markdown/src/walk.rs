@@ -12,7 +12,7 @@ use crate::marks::Kind;
 use crate::plan::{Hidden, Plan};
 use crate::table::Table;
 use crate::writer::{Container, DEFINITION, Gap, Mode, Space, Writer};
-use orbweaver_content::apart::are_apart;
+use orbweaver_content::apart;
 use orbweaver_content::visible::{self, Look};
 
 /// What is due where an element ends.
@@ -60,7 +60,7 @@ pub(crate) struct Walker<'a> {
     pub no_code_before: u32,
     /// Containers around what a `<noscript>`'s source holds.
     pub source_depth: usize,
-    plan: &'a Plan,
+    pub plan: &'a Plan,
     /// The headline is being written: whatever its level in the page, it is the first of the text.
     in_headline: bool,
     /// The next of the plan's subtrees to leave out.
@@ -118,7 +118,7 @@ impl<'a> Walker<'a> {
                 break;
             };
             if node.is_text() {
-                if !self.skips(id) {
+                if !self.skips(id) && (self.is_planned() || !is_data(node)) {
                     self.w.text(node.text());
                 }
                 id += 1;
@@ -252,10 +252,16 @@ impl<'a> Walker<'a> {
             }
             tag::STRONG => self.mark(node, Kind::Strong),
             tag::B if !visible::is_unstyled(node) => self.mark(node, Kind::Strong),
+            tag::I | tag::SPAN if visible::is_icon(node) => return self.pass(node),
+            tag::CITE if apart::names_speaker(node) => {
+                self.push(node, Close::Block);
+                self.mark(node, Kind::Emphasis);
+            }
             tag::EM | tag::I | tag::VAR | tag::DFN | tag::CITE => self.mark(node, Kind::Emphasis),
             tag::DEL | tag::S | tag::STRIKE => self.mark(node, Kind::Strike),
-            tag::SUP if !holds_link(node) => self.mark(node, Kind::Superscript),
-            tag::SUB if !holds_link(node) => self.mark(node, Kind::Subscript),
+            tag::SUP if !apart::holds_link(node) => self.mark(node, Kind::Superscript),
+            tag::SUB if !apart::holds_link(node) => self.mark(node, Kind::Subscript),
+            tag::SUP => self.part(node),
             tag::CODE | tag::KBD | tag::SAMP | tag::TT => {
                 self.part(node);
                 return self.inline_code(node);
@@ -325,6 +331,7 @@ impl<'a> Walker<'a> {
             tag::UNKNOWN if node.name().contains('-') => {
                 self.w.soft_space(Space::Blank);
                 self.push(node, Close::Space);
+                self.player(node);
             }
             _ if look == Look::Block || is_block(tag) => self.block(node),
             tag::SPAN => self.part(node),
@@ -390,7 +397,10 @@ impl<'a> Walker<'a> {
 
     /// Keeps the words of inline elements apart that are so on the screen.
     fn part(&mut self, node: Node<'a>) {
-        if !self.w.code && self.w.gap == Gap::None && self.w.space == Space::None && are_apart(node)
+        if !self.w.code
+            && self.w.gap == Gap::None
+            && self.w.space == Space::None
+            && apart::are_apart(node)
         {
             self.w.soft_space(Space::Blank);
         }
@@ -426,9 +436,9 @@ impl<'a> Walker<'a> {
     }
 
     /// A button is a control, unless it is all that a heading or a question of an accordion
-    /// consists of, or has more in it than a label.
+    /// consists of, names a link, or has more in it than a label.
     fn drops_button(&self, node: Node<'a>) -> bool {
-        if visible::is_label(node) {
+        if visible::is_label(node) || self.w.has_mark(Kind::Link) {
             return false;
         }
         let mut text = 0;
@@ -464,9 +474,26 @@ fn precedes_text(node: Node<'_>) -> bool {
     false
 }
 
-/// Whether a `<sup>` or `<sub>` is the frame of a footnote's link, which needs no other
-/// mark.
-fn holds_link(node: Node<'_>) -> bool {
-    node.first_child()
-        .is_some_and(|child| child.tag() == tag::A)
+/// Whether a text node is data of a script that was left in the text: one long JSON object, or a
+/// list of them. In code it is what readers came for.
+fn is_data(text: Node<'_>) -> bool {
+    /// A shorter one may be quoted in a sentence of its own.
+    const SHORTEST: usize = 200;
+    /// Keys that it has at least.
+    const KEYS: usize = 3;
+    let value = text.text();
+    if value.len() < SHORTEST {
+        return false;
+    }
+    let value = value.trim();
+    let is_json = value.starts_with("{\"") && value.ends_with('}')
+        || value.starts_with("[{") && value.ends_with("}]");
+    is_json
+        && value.matches("\":").nth(KEYS - 1).is_some()
+        && !text.ancestors().take(8).any(|around| {
+            matches!(
+                around.tag(),
+                tag::PRE | tag::CODE | tag::SAMP | tag::LISTING | tag::XMP
+            )
+        })
 }

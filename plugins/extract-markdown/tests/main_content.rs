@@ -479,3 +479,18 @@ fn a_heading_that_is_the_pages_title_is_its_headline() {
     let text = main_content(&page_of_a_book("The Book"));
     assert!(!text.starts_with("# 9.30"), "{text}");
 }
+
+#[test]
+fn words_stay_apart_as_in_the_text() {
+    let inner = "<p>Weavers build nests<sup><a href='#n1'>14</a></sup> of grass, which hang from twigs above \
+                 the water <span class=material-icons>home</span> for years.</p>\
+                 <blockquote><div><cite>bob</cite>Nests of grass last for a whole season of rain.</div></blockquote>\
+                 <p>\u{200d}</p><p>A fee<a href=/fee><button>Pay</button></a> is due for all visits of the nests.</p>";
+    let html = page(&[&*paragraph("entrance"), inner, &*paragraph("roof")].concat());
+    let markdown = main_content(&html);
+    assert_eq!(read(&markdown), words(&article(&html)), "{markdown}");
+    for apart in ["nests [14](#n1)", "> *bob*\n>\n> Nests"] {
+        assert!(markdown.contains(apart), "{apart}: {markdown}");
+    }
+    assert!(!markdown.contains("home"), "{markdown}");
+}

@@ -67,7 +67,7 @@ fn emphasis_stands_next_to_its_words() {
             "x<sup>2</sup> H<sub>2</sub>O",
             "x<sup>2</sup> H<sub>2</sub>O",
         ),
-        ("a<sup><a href=#f1>1</a></sup>", "a[1](#f1)"),
+        ("a<sup><a href=#f1>1</a></sup>", "a [1](#f1)"),
         ("<q>a</q>", "\"a\""),
         (
             "<var>a</var> <abbr title=t>b</abbr> <u>c</u> <mark>d</mark> <ins>e</ins>",
@@ -99,6 +99,32 @@ fn code_keeps_what_is_in_it() {
         ),
         ("<pre class=lang-c++>a</pre>", "```c++\na\n```"),
         ("<pre data-lang=toml>a</pre>", "```toml\na\n```"),
+        (
+            "<div class='mw-highlight mw-highlight-lang-lua mw-content-ltr'><pre>a</pre></div>",
+            "```lua\na\n```",
+        ),
+        (
+            "<pre class=e data-enlighter-language=php>a</pre>",
+            "```php\na\n```",
+        ),
+        (
+            "<pre class='sp-pre-placeholder sp-javascript'>a</pre>",
+            "```javascript\na\n```",
+        ),
+        (
+            "<pre class='lang:python decode:true'>a</pre>",
+            "```python\na\n```",
+        ),
+        (
+            "<div class='highlight-python notranslate'><table class=highlighttable><tr><td class=linenos><pre>1</pre>\
+             <td class=code><div class=highlight><pre>a</pre></div></table></div>",
+            "```python\na\n```",
+        ),
+        (
+            "<pre><span class=line><span class=ln>1</span>a</span></pre>",
+            "```\na\n```",
+        ),
+        ("<pre><span class=ln>a</span></pre>", "```\na\n```"),
         (
             "<pre class='sourceCode haskell'>a</pre>",
             "```haskell\na\n```",
@@ -193,6 +219,14 @@ fn quotes_nest() {
             "> ```\n> a\n>\n> b\n> ```",
         ),
         ("<blockquote></blockquote>a", "a"),
+        (
+            "<blockquote><div><cite>bob wrote:</cite>Hello</div></blockquote>",
+            "> *bob wrote:*\n>\n> Hello",
+        ),
+        (
+            "<blockquote>Hello <cite>bob</cite>, too</blockquote>",
+            "> Hello *bob*, too",
+        ),
     ]);
 }
 
@@ -248,6 +282,11 @@ fn what_no_reader_sees_is_left_out() {
             "a",
         ),
         ("<p hidden>a</p>b", "b"),
+        ("<p>a</p><p>\u{200d}</p><p>&#8203;</p><p>b</p>", "a\n\nb"),
+        (
+            "<span class='material-icons md-18'>menu</span>a<i class=material-symbols-outlined>close</i>",
+            "a",
+        ),
         ("<p style='color:red; DISPLAY : none'>a</p>b", "b"),
         ("<p style=visibility:hidden>a</p>b", "b"),
         ("<p hidden=until-found>a</p>", "a"),
@@ -385,4 +424,16 @@ fn escapes_stand_only_where_needed() {
         ("[<!-- -->y<!-- -->] a", "[y] a"),
         ("--&shy;- <p>&lt;&#8203;b>", "\\---\n\n\\<b>"),
     ]);
+}
+
+#[test]
+fn data_of_scripts_is_no_text() {
+    let json = format!("{{\"a\": 1, \"b\": \"{}\", \"c\": {{}}}}", "x".repeat(200));
+    assert_eq!(convert(&format!("<div>{json}</div><p>a")), "a");
+    assert_eq!(
+        convert(&format!("<pre>{json}</pre>")),
+        format!("```\n{json}\n```")
+    );
+    let short = "{\"a\": 1}";
+    assert_eq!(convert(&format!("<p>{short}")), short);
 }

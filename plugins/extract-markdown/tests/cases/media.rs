@@ -34,6 +34,20 @@ fn links_lead_where_they_did() {
             "<b><a href=/a>x</a></b><a href=/b>y</a>",
             "**[x](https://host.example/a)** [y](https://host.example/b)",
         ),
+        (
+            "<a href=/a><button>Buy</button></a> <button>Menu</button>",
+            "[Buy](https://host.example/a)",
+        ),
+        (
+            "<dl><dt>term<a href='#t' title='Link to this definition'>¶</a><dd>x</dl>",
+            "term\n\n: x",
+        ),
+        ("<p>term<a class=headerlink href='#t'>¶</a></p>", "term"),
+        ("<p>x<a href='#fnref1'>↩</a></p>", "x[↩](#fnref1)"),
+        (
+            "<p>Text<sup><a href='#n1'>[14]</a></sup>.</p>",
+            "Text[\\[14\\]](#n1).",
+        ),
         ("Hi!<a href=/a>x</a>", "Hi\\![x](https://host.example/a)"),
         ("<a href=/a(b>x</a>", "[x](<https://host.example/a(b>)"),
         ("<a href=/a><b>x</b></a>", "[**x**](https://host.example/a)"),
@@ -112,7 +126,7 @@ fn images_have_the_address_that_a_reader_would_load() {
             "![](https://host.example/a.png)",
         ),
         ("a<img src=data:image/gif;base64,R0>b", "ab"),
-        ("<img src=data:image/gif;base64,R0 alt=A>", "![A]()"),
+        ("a<img src=data:image/gif;base64,R0 alt=A>b", "a A b"),
         ("a<img src=/p.gif width=40 height=1>", "a"),
         (
             "<img src=data:image/gif;base64,R0 alt=A><noscript><img src=/a.png alt=A></noscript>",
@@ -123,6 +137,38 @@ fn images_have_the_address_that_a_reader_would_load() {
             "![](https://host.example/a.png)",
         ),
         ("a<noscript>b<img src=/t.gif width=1></noscript>", "a"),
+        (
+            "<img src=data:image/gif;base64,R0><noscript><img src=/a.png style='border:none'></noscript>",
+            "![](https://host.example/a.png)",
+        ),
+        (
+            "a<noscript><img src=/a.png style='display: none'></noscript>",
+            "a",
+        ),
+        (
+            "<picture><source srcset='data:image/gif;base64,R0' data-srcset=/real.jpg><img src=/placeholder.svg></picture>",
+            "![](https://host.example/real.jpg)",
+        ),
+        (
+            "<img src=/img/clear.gif data-src-pc=/real.jpg>",
+            "![](https://host.example/real.jpg)",
+        ),
+        // A picture of nothing.
+        ("a<img src=/grey-placeholder.png>b", "ab"),
+        ("a<img src='/img/clear.gif?v=1'>b", "ab"),
+        (
+            "<img src=/google-pixel.jpg><img src=/nuclear.gif>",
+            "![](https://host.example/google-pixel.jpg)![](https://host.example/nuclear.gif)",
+        ),
+        ("<img srcset='#, # 2x' alt=A>", "A"),
+        (
+            "<img src=/a.jpg data-src='/b_{width}x.jpg'>",
+            "![](https://host.example/a.jpg)",
+        ),
+        (
+            "<amp-img src=/a.jpg width=1.33 height=1 alt=A></amp-img>",
+            "![A](https://host.example/a.jpg)",
+        ),
         (
             "<a href=/x><img src=/a.png alt=A></a>",
             "[![A](https://host.example/a.png)](https://host.example/x)",
@@ -156,6 +202,15 @@ fn media_become_links() {
             "[T](https://host.example/a.ogg)",
         ),
         ("<video>no video</video>", "no video"),
+        (
+            "a<amp-youtube data-videoid=x_1-Y></amp-youtube>b",
+            "a\n\n[Video](https://www.youtube.com/watch?v=x_1-Y)\n\nb",
+        ),
+        (
+            "<lite-youtube videoid=xyz playlabel='Webs'></lite-youtube>",
+            "[Webs](https://www.youtube.com/watch?v=xyz)",
+        ),
+        ("<lite-youtube videoid='x y'></lite-youtube>", ""),
         (
             "<object data=/a.pdf></object>",
             "<https://host.example/a.pdf>",

@@ -78,6 +78,10 @@ fn layout_tables_are_taken_apart() {
         ("<table><tr><td>a</table>", "a"),
         ("<table><tr><td><h2>a</h2><p>b</p></table>", "## a\n\nb"),
         ("<table><tr><td>a<tr><td>b</table>", "a\n\nb"),
+        (
+            "<table><tr><td><td>Hi,<br>you<tr><td><td>there</table>",
+            "Hi,  \nyou\n\nthere",
+        ),
         ("<table role=presentation><tr><td>a<td>b</table>", "a b"),
         (
             "<table><tr><td>x<td><table><tr><th>a<th>b<tr><td>1<td>2</table></table>",

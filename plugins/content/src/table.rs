@@ -9,30 +9,37 @@ const MAX_COLSPAN: usize = 64;
 /// Text of a cell that is longer than this, in bytes, is prose.
 const PROSE: usize = 1_000;
 
+/// How a column is aligned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
+    /// Not said.
     #[default]
     None,
+    /// To the left.
     Left,
+    /// In the middle.
     Center,
+    /// To the right.
     Right,
 }
 
 /// What the rows of a table say of it as a whole.
 #[derive(Debug, Default)]
-pub(crate) struct Shape {
+pub struct Shape {
     /// Columns in which some cell begins.
     pub columns: usize,
     /// The id of the row that names the columns.
     pub header: Option<u32>,
     /// Alignment by column; may be shorter than `columns`.
     pub align: Vec<Align>,
+    /// Whether the cells with content are all of one column.
+    one_column: bool,
     has_th: bool,
     rows: usize,
 }
 
 /// The rows of a table, not those of tables in its cells.
-pub(crate) fn rows<'a>(table: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+pub fn rows<'a>(table: Node<'a>) -> impl Iterator<Item = Node<'a>> {
     table
         .child_elements()
         .flat_map(|part| {
@@ -44,20 +51,21 @@ pub(crate) fn rows<'a>(table: Node<'a>) -> impl Iterator<Item = Node<'a>> {
         .filter(|row| row.tag() == tag::TR)
 }
 
-fn cells<'a>(row: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+/// The cells of a row.
+pub fn cells<'a>(row: Node<'a>) -> impl Iterator<Item = Node<'a>> {
     row.child_elements()
         .filter(|cell| matches!(cell.tag(), tag::TD | tag::TH))
 }
 
 /// How many columns or rows a cell takes.
-pub(crate) fn span(cell: Node<'_>, attribute: u16) -> usize {
+pub fn span(cell: Node<'_>, attribute: u16) -> usize {
     cell.attr(attribute)
         .and_then(|v| v.trim_ascii().parse().ok())
         .unwrap_or(1)
 }
 
 /// The columns a cell takes.
-pub(crate) fn colspan(cell: Node<'_>) -> usize {
+pub fn colspan(cell: Node<'_>) -> usize {
     match span(cell, attr::COLSPAN) {
         0 => 1,
         n => n.min(MAX_COLSPAN),
@@ -65,7 +73,7 @@ pub(crate) fn colspan(cell: Node<'_>) -> usize {
 }
 
 /// The rows a cell takes; 0 in HTML means all that follow.
-pub(crate) fn rowspan(cell: Node<'_>) -> u32 {
+pub fn rowspan(cell: Node<'_>) -> u32 {
     match span(cell, attr::ROWSPAN) {
         0 => u32::MAX,
         n => u32::try_from(n).unwrap_or(u32::MAX),
@@ -74,8 +82,11 @@ pub(crate) fn rowspan(cell: Node<'_>) -> u32 {
 
 impl Shape {
     /// Reads a table's rows. `spans` is working memory: rows that are still taken, by column.
-    pub fn of(table: Node<'_>, spans: &mut Vec<u32>) -> Self {
+    /// `shows` tells whether a cell has something to show.
+    pub fn of<'a>(table: Node<'a>, spans: &mut Vec<u32>, shows: impl Fn(Node<'a>) -> bool) -> Self {
         let mut shape = Self::default();
+        // Columns of cells with content, as long as they are one.
+        let (mut filled, mut several) = (None, false);
         spans.clear();
         for row in rows(table) {
             let (mut column, mut count, mut heads, mut empty) = (0, 0, 0, 0);
@@ -85,9 +96,14 @@ impl Shape {
                     column += 1;
                 }
                 let is_head = cell.tag() == tag::TH;
+                let is_empty = !shows(cell);
                 count += 1;
                 heads += usize::from(is_head);
-                empty += usize::from(!is_head && !has_content(cell));
+                empty += usize::from(!is_head && is_empty);
+                several |= !is_empty && filled.is_some_and(|filled| filled != column);
+                if !is_empty {
+                    filled = Some(column);
+                }
                 shape.columns = shape.columns.max(column + 1);
                 if shape.rows < 2 {
                     shape.note_alignment(cell, column);
@@ -117,6 +133,7 @@ impl Shape {
             shape.rows += 1;
         }
         shape.columns = shape.columns.min(MAX_COLUMNS);
+        shape.one_column = !several;
         shape
     }
 
@@ -133,7 +150,7 @@ impl Shape {
 
     /// Whether the table is to be written as one.
     pub fn is_data(&self, table: Node<'_>) -> bool {
-        if self.rows == 0 || self.columns == 0 {
+        if self.rows == 0 || self.columns == 0 || self.columns > 1 && self.one_column {
             return false;
         }
         if self.header.is_some() && (self.columns > 1 || self.has_th) {
@@ -181,20 +198,24 @@ fn all_bold(row: Node<'_>) -> bool {
     any
 }
 
-/// Whether an element has text or something else to show. A large one is taken to have:
-/// tables in tables must not be searched again at every level.
-pub(crate) fn has_content(node: Node<'_>) -> bool {
+/// Whether an element has text or something else to show. A large one is taken to have.
+pub fn has_content(node: Node<'_>) -> bool {
+    is_large(node) || node.descendants().any(is_content)
+}
+
+/// Whether an element is not searched: tables in tables must not be searched again at every level.
+pub fn is_large(node: Node<'_>) -> bool {
     node.end() - node.id() > 256
-        || node.descendants().any(|n| match n.tag() {
-            tag::IMG
-            | tag::IFRAME
-            | tag::VIDEO
-            | tag::AUDIO
-            | tag::MATH
-            | tag::OBJECT
-            | tag::EMBED => true,
-            _ => n.is_text() && n.text().chars().any(|c| !c.is_whitespace()),
-        })
+}
+
+/// Whether a node itself is text or something else to show.
+pub fn is_content(node: Node<'_>) -> bool {
+    match node.tag() {
+        tag::IMG | tag::IFRAME | tag::VIDEO | tag::AUDIO | tag::MATH | tag::OBJECT | tag::EMBED => {
+            true
+        }
+        _ => node.is_text() && node.text().chars().any(|c| !c.is_whitespace()),
+    }
 }
 
 /// Whether the cells hold what no cell of a Markdown table can: other tables, headings,
