@@ -45,6 +45,37 @@ fn every_http_target_is_absolute_in_document_order_with_repeats() {
 }
 
 #[test]
+fn an_icon_has_the_name_that_screen_readers_say() {
+    let anchor =
+        |inner: &str| links(&format!("<a href=/x title=T>{inner}</a>"))[0]["anchor"].clone();
+    assert_eq!(anchor("<svg><title>Face\n book</title></svg>"), "T");
+    assert_eq!(
+        anchor("<i aria-label=' '></i><span><i aria-label='L  M'></i></span>"),
+        "L M"
+    );
+    let untitled = links("<a href=/x><svg><title>Face\n book</title></svg></a>");
+    assert_eq!(untitled[0]["anchor"], "Face book");
+}
+
+#[test]
+fn links_of_a_page_in_a_noscript_follow_its_own() {
+    let posts: String = (0..30)
+        .map(|n| {
+            format!(
+                "<p><a href='t/{n}?a=1&amp;b' rel=ugc title=T>Post {n}</a> on webs and silk</p>"
+            )
+        })
+        .collect();
+    let html = format!("<a href=/own>Own</a><noscript>{posts}</noscript>");
+    let found = links(&html);
+    assert_eq!(found.as_array().expect("an array").len(), 31);
+    let last = json!({"to": "https://example.org/a/t/29?a=1&b", "anchor": "Post 29", "rel": "ugc", "nofollow": true});
+    assert_eq!(found[30], last);
+    let beside = format!("<p>{}</p>{html}", "The words of the page. ".repeat(300));
+    assert_eq!(targets(&beside), ["https://example.org/own"]);
+}
+
+#[test]
 fn the_first_base_that_is_http_counts() {
     let with_base = |base: &str| targets(&format!("<head>{base}</head><a href=x>x</a>"));
     assert_eq!(

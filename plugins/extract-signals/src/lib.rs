@@ -5,16 +5,21 @@ mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orbweaver_content::visible;
+use orbweaver_content::{raw, visible};
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::json::Writer;
+use orbweaver_sdk::language::tag as language_tag;
 use orbweaver_sdk::text::{Collapse, Counter, Piece, push_line};
 use orbweaver_sdk::{Budget, Error, Page, jsonld, robots};
 
-/// The page's signals as one JSON object; its fields are described in `plugin.toml`.
+/// The page's signals as one JSON object; its fields are described in `plugin.toml`. Headings, words
+/// and links are those of the page, and of a `noscript` that has nearly all of its text.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;
+    let snapshot = raw::without_scripts(view);
+    let other = snapshot.as_ref().and_then(|snapshot| snapshot.view().ok());
+    let views: Vec<&View<'_>> = std::iter::once(view).chain(&other).collect();
     let head = Head::of(page)?;
     let directives = robots::directives(page)?;
     let objects: Vec<_> = page
@@ -30,8 +35,9 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         .string_or_null(head.meta_text(&["description"]).as_deref());
     w.key("canonical")
         .string_or_null(head.canonical(page).as_deref());
-    w.key("lang").string_or_null(head.language(page));
-    headings(view, &mut w);
+    let lang = head.language(page).map(language_tag);
+    w.key("lang").string_or_null(lang.as_deref());
+    headings(&views, &mut w);
     w.key("robots_meta").array(|w| {
         let all = directives.iter().filter(|d| d.agent.is_none() && !d.header);
         directives::write(all, w);
@@ -49,11 +55,11 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     w.key("hreflang").object(|w| hreflang(page, &head, w));
     w.key("ai_directives")
         .object(|w| directives::ai(page, view, &head, &directives, w));
-    let counts = count(view);
+    let counts = count(&views);
     w.key("word_count").int(counts.words());
     w.key("char_count").int(counts.chars());
     w.key("links")
-        .object(|w| links::count(page, view, robots::forbid_following(&directives), w));
+        .object(|w| links::count(page, &views, robots::forbid_following(&directives), w));
     w.end_object();
     Ok(w.finish())
 }
@@ -61,9 +67,31 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
 /// Writes `h1`, `h2`, `h3` and `headings`, each in document order, without empty ones. Each
 /// heading's text is extracted once and copied. Nested headings can repeat a page's text many
 /// times: those beyond the [`Budget`] are left out.
-fn headings(view: &View<'_>, w: &mut Writer) {
-    let mut budget = Budget::of(view);
+fn headings(views: &[&View<'_>], w: &mut Writer) {
     let mut found: Vec<(u8, String)> = Vec::new();
+    for view in views {
+        collect_headings(view, &mut found);
+    }
+    for (key, wanted) in [("h1", 1), ("h2", 2), ("h3", 3)] {
+        w.key(key).array(|w| {
+            for (_, text) in found.iter().filter(|(level, _)| *level == wanted) {
+                w.string(text);
+            }
+        });
+    }
+    w.key("headings").array(|w| {
+        for (level, text) in &found {
+            w.object(|w| {
+                w.key("level").int(*level);
+                w.key("text").string(text);
+            });
+        }
+    });
+}
+
+/// Adds the levels and texts of a document's headings.
+fn collect_headings(view: &View<'_>, found: &mut Vec<(u8, String)>) {
+    let mut budget = Budget::of(view);
     for node in view.tagged(|id| matches!(id, tag::H1..=tag::H6)) {
         let level = match node.tag() {
             tag::H1 => 1,
@@ -83,21 +111,6 @@ fn headings(view: &View<'_>, w: &mut Writer) {
             found.push((level, text));
         }
     }
-    for (key, wanted) in [("h1", 1), ("h2", 2), ("h3", 3)] {
-        w.key(key).array(|w| {
-            for (_, text) in found.iter().filter(|(level, _)| *level == wanted) {
-                w.string(text);
-            }
-        });
-    }
-    w.key("headings").array(|w| {
-        for (level, text) in &found {
-            w.object(|w| {
-                w.key("level").int(*level);
-                w.key("text").string(text);
-            });
-        }
-    });
 }
 
 /// A heading's text, or that of its images, such as a logo.
@@ -132,12 +145,10 @@ fn hreflang(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
 }
 
 /// Counts words and characters of the visible text.
-fn count(view: &View<'_>) -> Counter {
+fn count(views: &[&View<'_>]) -> Counter {
     let mut counter = Counter::default();
-    if let Some(body) = view
-        .body()
-        .filter(|body| body.namespace() == Namespace::Html)
-    {
+    let bodies = views.iter().filter_map(|view| view.body());
+    for body in bodies.filter(|body| body.namespace() == Namespace::Html) {
         for piece in visible::pieces(body) {
             match piece {
                 Piece::Text(text) => counter.push(text),

@@ -9,14 +9,17 @@ use orbweaver_sdk::urls::{Base, Resolved};
 /// Counts links to `http` and `https` URLs, including repeats, like the `links` role. A link is
 /// internal if it has the page's host, ignoring a leading `www.`, and port: http and https on their
 /// default ports are one site.
-pub fn count(page: &Page<'_>, view: &View<'_>, page_nofollow: bool, w: &mut Writer) {
+pub fn count(page: &Page<'_>, views: &[&View<'_>], page_nofollow: bool, w: &mut Writer) {
     let (mut internal, mut nofollow, mut total) = (0_u64, 0_u64, 0_u64);
     let own = Base::new(page.final_url());
     if let Some(base) = page.base() {
         let own = own.as_ref().unwrap_or(base).url();
         let site = (without_www(own.host()), own.port());
         let mut to = Resolved::default();
-        for node in view.tagged(|id| matches!(id, tag::A | tag::AREA)) {
+        let links = views
+            .iter()
+            .flat_map(|view| view.tagged(|id| matches!(id, tag::A | tag::AREA)));
+        for node in links {
             let href = node
                 .attr(attr::HREF)
                 .or_else(|| node.attr(attr::XLINK_HREF));

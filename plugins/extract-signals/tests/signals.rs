@@ -22,6 +22,23 @@ fn a_shop_page_has_all_signals() {
 }
 
 #[test]
+fn a_page_in_a_noscript_has_its_signals() {
+    let posts: String = (0..30)
+        .map(|n| {
+            format!("<h2>Post {n}</h2><p><a href=/t/{n}>Webs</a> and silk of all the spiders</p>")
+        })
+        .collect();
+    let found = signals(&format!(
+        "<html lang=pt_BR><noscript><h1>Silk</h1>{posts}</noscript>"
+    ));
+    assert_eq!(found["h1"], json!(["Silk"]));
+    assert_eq!(found["h2"].as_array().expect("an array").len(), 30);
+    assert_eq!(found["links"]["internal"], 30);
+    assert_eq!(found["word_count"], 1 + 30 * 9);
+    assert_eq!(found["lang"], "pt-BR");
+}
+
+#[test]
 fn a_bare_page_has_every_field_of_the_contract() {
     let found = signals("<p>Hello, world");
     for key in ["title", "description", "canonical", "lang"] {

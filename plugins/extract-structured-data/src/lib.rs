@@ -6,6 +6,7 @@ mod rdfa;
 mod tags;
 mod values;
 
+use orbweaver_content::raw;
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::json::Writer;
@@ -14,12 +15,13 @@ use orbweaver_sdk::{Budget, Error, Page};
 
 /// Every structured item of the page, by syntax, and how many there are:
 /// `{"counts": {…}, "data": {…}}`, both with the keys `json-ld`, `microdata`, `rdfa`,
-/// `opengraph`, `dublincore` and `microformat`. `plugin.toml` describes the items.
+/// `opengraph`, `dublincore` and `microformat`. `plugin.toml` describes the items. A page that has
+/// nearly all of its text in a `noscript` has the items of that, too, behind its own.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;
     let head = Head::of(page)?;
-    let found = Found::of(view);
-    let mut budget = Budget::of(view);
+    let snapshot = raw::without_scripts(view);
+    let other = snapshot.as_ref().and_then(|snapshot| snapshot.view().ok());
 
     let mut parts = [
         ("json-ld", Part::default()),
@@ -29,16 +31,24 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         ("dublincore", tags::dublin_core(&head)),
         ("microformat", Part::default()),
     ];
-    for (name, part) in &mut parts {
-        match *name {
-            "json-ld" => json_ld(page.json_ld()?, part),
-            "microdata" => microdata::write(page, &found.items, &mut budget, part),
-            "rdfa" if found.rdfa => rdfa::write(page, view, found.rdfa_in_body, &mut budget, part),
-            "microformat" if found.microformats => {
-                microformats::write(page, view, &mut budget, part);
+    for view in std::iter::once(view).chain(&other) {
+        let found = Found::of(view);
+        let mut budget = Budget::of(view);
+        for (name, part) in &mut parts {
+            match *name {
+                "microdata" => microdata::write(page, &found.items, &mut budget, part),
+                "rdfa" if found.rdfa => {
+                    rdfa::write(page, view, found.rdfa_in_body, &mut budget, part);
+                }
+                "microformat" if found.microformats => {
+                    microformats::write(page, view, &mut budget, part);
+                }
+                _ => {}
             }
-            _ => {}
         }
+    }
+    if let Some((_, part)) = parts.first_mut() {
+        json_ld(page.json_ld()?, part);
     }
 
     let size = parts

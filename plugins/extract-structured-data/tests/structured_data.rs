@@ -43,6 +43,22 @@ mod microdata {
     use super::*;
 
     #[test]
+    fn a_page_in_a_noscript_has_its_items() {
+        let text = "<p>What a post says of webs and silk.</p>".repeat(50);
+        let html = format!(
+            "<div>Loading</div><noscript><div itemscope itemtype='https://schema.org/DiscussionForumPosting'>\
+             <meta itemprop=headline content='Webs &amp; silk'><link itemprop=url href='/t/1'>\
+             <span itemprop=\"author\" itemscope><b itemprop='name'>Ann</b></span>{text}</div></noscript>"
+        );
+        assert_eq!(
+            of("microdata", &html),
+            json!([{"type": ["https://schema.org/DiscussionForumPosting"], "properties": {
+                "headline": ["Webs & silk"], "url": ["https://example.org/t/1"],
+                "author": [{"properties": {"name": ["Ann"]}}]}}])
+        );
+    }
+
+    #[test]
     fn values_come_from_where_each_element_keeps_them() {
         let html = r##"<div itemscope itemtype="https://schema.org/Product https://schema.org/Thing" itemid="urn:x:1">
             <span itemprop="name"> A <b>lamp</b> </span><img itemprop=image src=i.png><a itemprop=url href="../u">x</a>
