@@ -226,7 +226,7 @@ async fn a_diff_lists_the_differences_of_two_runs() {
             (&json!(old.get()), &json!(new.get()))
         );
         let summary = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2,
-            "gone": 0, "unvisited": 0});
+            "gone": 0, "unvisited": 0, "unavailable": 0});
         assert_eq!(diff["summary"], summary);
         assert_eq!(urls(&diff["added"]), ["born"]);
         assert_eq!(urls(&diff["removed"]), ["gone"]);
@@ -236,11 +236,46 @@ async fn a_diff_lists_the_differences_of_two_runs() {
         assert!(diff["added"][0]["hash"].is_string() && diff["removed"][0]["hash"].is_string());
         let same = get(&client, new, &format!("/diff/{new}")).await.ok();
         let summary = json!({"added": 0, "removed": 0, "changed": 0, "unchanged": 4,
-            "gone": 0, "unvisited": 0});
+            "gone": 0, "unvisited": 0, "unavailable": 0});
         assert_eq!(same["summary"], summary);
         get(&client, old, "/diff/999").await.error(404, "NOT_FOUND");
         get(&client, RunId(999), &format!("/diff/{old}"))
             .await
             .error(404, "NOT_FOUND");
+    }
+}
+
+#[tokio::test]
+async fn a_diff_does_not_take_pages_that_failed_for_unchanged_ones() {
+    for postgres in [false, true] {
+        let service = without_workers(postgres, |_| {}).await;
+        let client = service.client();
+        let page = |path: &str, status: u16, text: &str| Written {
+            status,
+            ..Written::new(path, text, &[])
+        };
+        let old = [leaf(""), page("a", 200, "text"), page("b", 429, "wait")];
+        let new = [
+            leaf(""),
+            page("a", 503, "down"),
+            page("b", 200, "text"),
+            page("c", 500, "down"),
+        ];
+        let old = done(&service, &old).await;
+        let new = done(&service, &new).await;
+        let diff = get(&client, old, &format!("/diff/{new}")).await.ok();
+        let summary = json!({"added": 0, "removed": 0, "changed": 0, "unchanged": 1,
+            "gone": 0, "unvisited": 0, "unavailable": 3});
+        assert_eq!(diff["summary"], summary);
+        let failed = json!([
+            {"url": format!("{SEED}a"), "old_status": 200, "new_status": 503},
+            {"url": format!("{SEED}b"), "old_status": 429, "new_status": 200},
+            {"url": format!("{SEED}c"), "old_status": null, "new_status": 500},
+        ]);
+        assert_eq!(diff["unavailable"], failed);
+        let one = get(&client, old, &format!("/diff/{new}?url={SEED}c"))
+            .await
+            .ok();
+        assert_eq!(one["unavailable"], json!([failed[2]]));
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Diff {
     added: Vec<Single>,
     /// Pages of the old run that the new one tried and did not find.
     removed: Vec<Single>,
-    /// Pages of both runs whose content differs, except those that are gone.
+    /// Pages of both runs whose content differs, except those that are gone or unavailable.
     changed: Vec<Changed>,
     /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
     #[schema(extensions(("x-extension" = json!(true))))]
@@ -49,6 +49,10 @@ pub(super) struct Diff {
     /// `max_pages`, `depth`, a cap), or they gave no answer.
     #[schema(extensions(("x-extension" = json!(true))))]
     unvisited: Vec<Single>,
+    /// Pages that answered 408, 425, 429 or 5xx in one of the runs, or in both: their content is not
+    /// compared. A monitor does not tell of them.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    unavailable: Vec<Unavailable>,
 }
 
 /// Number of pages, whatever `url` is.
@@ -63,6 +67,8 @@ struct Summary {
     gone: usize,
     #[schema(extensions(("x-extension" = json!(true))))]
     unvisited: usize,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    unavailable: usize,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -94,6 +100,26 @@ struct Changed {
     text: Option<Option<TextChange>>,
     #[serde(skip)]
     pages: Option<(PageId, PageId)>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = CrawlDiffUnavailable)]
+struct Unavailable {
+    url: String,
+    /// HTTP status in the old run; null if it does not have the page.
+    old_status: Option<u16>,
+    /// HTTP status in the new run.
+    new_status: Option<u16>,
+}
+
+impl From<DifferentPage> for Unavailable {
+    fn from(page: DifferentPage) -> Self {
+        Self {
+            url: page.url,
+            old_status: page.old_status,
+            new_status: page.new_status,
+        }
+    }
 }
 
 impl Single {
@@ -149,12 +175,19 @@ impl Diff {
                 unchanged: diff.unchanged,
                 gone: diff.gone.len(),
                 unvisited: diff.unvisited.len(),
+                unavailable: diff.unavailable.len(),
             },
             added: singles(diff.added, Single::added),
             removed: singles(diff.removed, Single::lost),
             changed: changes(diff.changed),
             gone: changes(diff.gone),
             unvisited: singles(diff.unvisited, Single::lost),
+            unavailable: diff
+                .unavailable
+                .into_iter()
+                .filter(named)
+                .map(Unavailable::from)
+                .collect(),
         }
     }
 

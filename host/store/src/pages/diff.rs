@@ -1,12 +1,12 @@
 //! The difference between two runs, by the content hashes of their pages.
 //!
 //! A page is identified by its normalised URL. A status of 408, 425, 429 or 5xx is a temporary
-//! failure that says nothing about the page's content, so such a page is never `changed`: if
-//! both runs have it, it counts as unchanged; if only the new run has it, it is ignored. Three
-//! more rules hold between two runs of one monitor:
+//! failure that says nothing about the page's content, so such a page of the new run, or of both, is
+//! `unavailable`: it has neither changed nor stayed as it was, and is no difference that a monitor
+//! tells of. Three more rules hold between two runs of one monitor:
 //!
-//! - A page that was in trouble in the old run is compared with the monitor's last run
-//!   before that had its content.
+//! - A page that was in trouble in the old run alone is compared with the monitor's last run
+//!   before that had its content. It is `unavailable` if it has that content again.
 //! - A page that the old run could not fetch, or had not come to when it ended, is not `added`
 //!   by its absence there.
 //! - Neither is any page that is absent from an old run which ended early (at a budget or a
@@ -66,6 +66,9 @@ pub struct RunDiff {
     pub gone: Vec<DifferentPage>,
     /// Pages of the old run that the new one did not come to, in the old run's order.
     pub unvisited: Vec<DifferentPage>,
+    /// Pages that failed temporarily in one of the runs, or in both, so that their content is not
+    /// compared, in the order of the new run.
+    pub unavailable: Vec<DifferentPage>,
     /// Pages with the same content.
     pub unchanged: u64,
 }
@@ -111,8 +114,7 @@ macro_rules! classes {
              CASE
                  WHEN ",
             unreliable!("n.status"),
-            " THEN
-                     CASE WHEN o.id IS NULL THEN 'unknown' ELSE 'unchanged' END
+            " THEN 'unavailable'
                  WHEN o.id IS NULL THEN
                      CASE WHEN $4 <> 0 AND ($5 = 1 OR n.key_hash IN (
                              SELECT key_hash FROM frontier
@@ -121,13 +123,13 @@ macro_rules! classes {
                  WHEN ",
             unreliable!("o.status"),
             " THEN
-                     CASE WHEN $4 = 0 THEN 'unchanged'
+                     CASE WHEN $4 = 0 THEN 'unavailable'
                           WHEN ",
             before!("n.url_key"),
             " IS NULL THEN 'added'
                           WHEN ",
             before!("n.url_key"),
-            " = n.content_hash THEN 'unchanged'
+            " = n.content_hash THEN 'unavailable'
                           WHEN n.status IN (404, 410) THEN 'gone'
                           ELSE 'changed' END
                  WHEN o.status BETWEEN 200 AND 299 AND n.status IN (404, 410) THEN 'gone'
@@ -233,7 +235,8 @@ impl Store {
             sqlx::query_as(concat!(
                 "SELECT class, url, old_hash, new_hash, old_status, new_status, old_page, new_page
                  FROM (", classes!(), ") pages
-                 WHERE class IN ('added', 'removed', 'changed', 'gone', 'unvisited') ORDER BY id"
+                 WHERE class IN ('added', 'removed', 'changed', 'gone', 'unvisited', 'unavailable')
+                 ORDER BY id"
             ))
             .bind(pair.old.get())
             .bind(pair.new.get())
@@ -251,6 +254,7 @@ impl Store {
                 "removed" => &mut diff.removed,
                 "gone" => &mut diff.gone,
                 "unvisited" => &mut diff.unvisited,
+                "unavailable" => &mut diff.unavailable,
                 _ => &mut diff.changed,
             };
             let status = |status: Option<i64>| status.and_then(|status| u16::try_from(status).ok());

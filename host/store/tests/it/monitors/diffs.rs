@@ -24,6 +24,15 @@ fn urls(diff: &RunDiff) -> [Vec<&str>; 3] {
     })
 }
 
+/// Pages that failed temporarily, with their statuses.
+fn unavailable(diff: &RunDiff) -> Vec<(&str, Option<u16>, Option<u16>)> {
+    let pages = diff.unavailable.iter().map(|page| {
+        let path = page.url.strip_prefix("https://example.org").unwrap();
+        (path, page.old_status, page.new_status)
+    });
+    pages.collect()
+}
+
 /// The diff of two runs; checks that its counts equal those for webhooks.
 async fn diff(store: &Store, project: ProjectId, old: RunId, new: RunId) -> RunDiff {
     let diff = store.diff(project, old, new).await.unwrap();
@@ -129,10 +138,18 @@ async fn a_temporary_failure_is_not_a_change(options: Options) {
         at += seconds(300);
     }
     let quiet = diff(&store, project, runs[0], runs[1]).await;
-    assert_eq!((urls(&quiet), quiet.unchanged), (NOTHING, 4));
+    assert_eq!((urls(&quiet), quiet.unchanged), (NOTHING, 1));
+    let failed = [
+        ("/b", Some(200), Some(429)),
+        ("/c", Some(200), Some(503)),
+        ("/d", Some(200), Some(500)),
+        ("/new", None, Some(502)),
+    ];
+    assert_eq!(unavailable(&quiet), failed);
     let loud = diff(&store, project, runs[1], runs[2]).await;
     assert_eq!(urls(&loud), [vec!["/new"], vec!["/d"], vec!["/c"]]);
-    assert_eq!(loud.unchanged, 2);
+    assert_eq!(loud.unchanged, 1);
+    assert_eq!(unavailable(&loud), [("/b", Some(429), Some(200))]);
     assert_eq!(loud.changed[0].old_hash.as_deref(), Some("c"));
 }
 
@@ -163,7 +180,8 @@ async fn pages_that_a_run_did_not_reach_are_not_removed(options: Options) {
     // A seed that fails leads to no pages.
     let down = crawl(&store, project, now() + seconds(1_500), &[("/", 503, "x")]).await;
     let found = diff(&store, project, back, down).await;
-    assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
+    assert_eq!((urls(&found), found.unchanged), (NOTHING, 0));
+    assert_eq!(unavailable(&found), [("/", Some(200), Some(503))]);
 
     // A run that ended early did not reach the missing pages.
     fire(&store, project, now() + seconds(1_800)).await;
@@ -183,7 +201,8 @@ async fn pages_that_a_run_did_not_reach_are_not_removed(options: Options) {
 
     // Runs without a monitor are compared without these rules.
     let mut single = Vec::new();
-    for pages in [&all[..1], &all[..]] {
+    let failing = [("/", 503, "x"), ("/b", 200, "b"), ("/c", 429, "x")];
+    for pages in [&all[..1], &all[..], &failing[..]] {
         let new = NewRun {
             enqueued_at: now(),
             ..crate::crawls::new_run(project, "https://example.org/")
@@ -199,4 +218,11 @@ async fn pages_that_a_run_did_not_reach_are_not_removed(options: Options) {
     }
     let found = diff(&store, project, single[0], single[1]).await;
     assert_eq!(urls(&found), [vec!["/b", "/c"], vec![], vec![]]);
+    for (old, new) in [(1, 2), (2, 1)] {
+        let found = diff(&store, project, single[old], single[new]).await;
+        assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
+        let mut paths: Vec<&str> = unavailable(&found).iter().map(|page| page.0).collect();
+        paths.sort_unstable();
+        assert_eq!(paths, ["/", "/c"]);
+    }
 }
