@@ -66,6 +66,7 @@ async fn a_site_is_mapped_from_links_sitemaps_and_runs() {
             (&json!(2), &json!(3))
         );
         assert_eq!(mapped["complete"], true);
+        assert_eq!(mapped["incomplete_reason"], Value::Null);
         assert_eq!(service.billed().await, (1, 0));
 
         let crawl = json!({"url": origin.url("/"), "delay_ms": 0});
@@ -124,4 +125,32 @@ async fn a_map_is_refused_by_rule_and_fails_with_its_cause() {
     let said = down.error(502, "FETCH_FAILED");
     assert!(said.contains("nowhere.invalid"), "{said}");
     assert_eq!(service.billed().await, (0, 0));
+}
+
+#[tokio::test]
+async fn a_map_says_what_could_not_be_read() {
+    let service = Service::start().await;
+    let client = service.client();
+    let listed = Reply::text("Sitemap: /down.xml\n");
+    for (robots, start, reason) in [
+        (Reply::new(503, ""), 200, "the start page was not fetched: "),
+        (
+            Reply::text("User-agent: *\nDisallow: /\n"),
+            200,
+            "the start page was not fetched: ",
+        ),
+        (Reply::text(""), 500, "the start page answers 500"),
+        (listed, 200, "/down.xml answers 503"),
+    ] {
+        let origin = Origin::start().await.expect("a site");
+        origin
+            .set("/robots.txt", robots)
+            .set("/", Reply::new(start, "<a href=/a>a</a>"))
+            .set("/down.xml", Reply::new(503, ""));
+        let body = json!({"url": origin.url("/")});
+        let mapped = client.post("/v1/map", &body).await.ok();
+        assert_eq!(mapped["complete"], false, "{mapped}");
+        let said = mapped["incomplete_reason"].as_str().expect("a reason");
+        assert!(said.contains(reason), "{said}");
+    }
 }

@@ -45,6 +45,10 @@ const MAX_LISTED: u64 = 1_000;
 const RUNS: u32 = 100;
 /// Pages of a run that are read at a time.
 const CHUNK: u32 = 1_000;
+/// Why something is missing that there was no time for.
+const OUT_OF_TIME: &str = "the site was not read to its end within 30 seconds";
+/// Why something is missing that is beyond the limits of number and bytes.
+const TOO_MANY: &str = "the site has more than 500 sitemaps, 100000 URLs or 16 MiB of them";
 /// URLs taken from a sitemap before other tasks get a turn.
 const PIECE: usize = 1_000;
 
@@ -97,8 +101,9 @@ pub struct SiteMap {
     pub total: usize,
     /// Number of sitemaps that were read.
     pub sitemaps: usize,
-    /// Whether everything was read, within the limits of time and number.
-    pub complete: bool,
+    /// Why something is missing: the first reason. `None` if everything was read, within the limits
+    /// of time and number.
+    pub missing: Option<String>,
     /// Whether the start page answered.
     pub answered: bool,
 }
@@ -132,26 +137,23 @@ pub async fn map(
         },
         known: HashSet::new(),
         bytes: 0,
-        mapped: SiteMap {
-            complete: true,
-            ..SiteMap::default()
-        },
+        mapped: SiteMap::default(),
     };
     match timeout_at(deadline, mapper.start_page(&spec.url)).await {
         Ok(read) => read?,
-        Err(_) => mapper.mapped.complete = false,
+        Err(_) => mapper.lacks(OUT_OF_TIME),
     }
     if spec.sitemaps {
         match timeout_at(deadline, mapper.sitemaps(&spec.url)).await {
             Ok(read) => read?,
-            Err(_) => mapper.mapped.complete = false,
+            Err(_) => mapper.lacks(OUT_OF_TIME),
         }
     }
     if spec.runs {
         let until = Instant::now() + RUNS_PATIENCE;
         match timeout_at(until, mapper.runs()).await {
             Ok(read) => read.map_err(|error| internal(&error))?,
-            Err(_) => mapper.mapped.complete = false,
+            Err(_) => mapper.lacks(OUT_OF_TIME),
         }
     }
     let mut mapped = mapper.mapped;
@@ -191,6 +193,13 @@ struct Mapper<'a> {
 }
 
 impl Mapper<'_> {
+    /// Notes why something is missing, unless a reason is known.
+    fn lacks(&mut self, why: impl Into<String>) {
+        if self.mapped.missing.is_none() {
+            self.mapped.missing = Some(why.into());
+        }
+    }
+
     fn add(&mut self, url: &str, source: UrlSource) {
         let Some(parsed) = Resolved::parse(url) else {
             return;
@@ -200,7 +209,7 @@ impl Mapper<'_> {
         }
         let url = parsed.without_fragment();
         if self.mapped.urls.len() >= MAX_URLS || self.bytes + url.len() > MAX_BYTES {
-            self.mapped.complete = false;
+            self.lacks(TOO_MANY);
         } else if self.known.insert(key_hash(&key_of(&parsed, self.rules))) {
             self.bytes += url.len();
             let url = url.to_owned();
@@ -219,8 +228,8 @@ impl Mapper<'_> {
         .await
     }
 
-    /// Adds the start page and its links. A page that robots.txt disallows is not fetched; a
-    /// host that gives no answer is an error.
+    /// Adds the start page and its links. A page that robots.txt disallows, or whose robots.txt is
+    /// unavailable, is not fetched; a host that gives no answer is an error.
     async fn start_page(&mut self, url: &str) -> Result<(), ScanError> {
         let request = Request {
             respect_robots: true,
@@ -228,7 +237,10 @@ impl Mapper<'_> {
         };
         let response = match self.fetch(request).await {
             Ok(response) => response,
-            Err(error) if error.kind == FetchKind::Robots => return Ok(()),
+            Err(error) if error.kind == FetchKind::Robots => {
+                self.lacks(format!("the start page was not fetched: {}", error.message));
+                return Ok(());
+            }
             Err(error) => return Err(error.into()),
         };
         self.mapped.answered = true;
@@ -240,6 +252,8 @@ impl Mapper<'_> {
         }
         if response.status < 400 {
             self.add(&final_url, UrlSource::Page);
+        } else {
+            self.lacks(format!("the start page answers {}", response.status));
         }
         for link in blocking_of(response.body.len(), move || links(&response)).await? {
             self.add(&link, UrlSource::Page);
@@ -263,7 +277,7 @@ impl Mapper<'_> {
         let mut asked: HashSet<String> = HashSet::new();
         while let Some((url, nesting)) = queue.pop_front() {
             if asked.len() >= MAX_SITEMAPS || self.mapped.urls.len() >= MAX_URLS {
-                self.mapped.complete = false;
+                self.lacks(TOO_MANY);
                 break;
             }
             if !asked.insert(url.clone()) {
@@ -277,7 +291,11 @@ impl Mapper<'_> {
                 continue;
             };
             self.mapped.sitemaps += 1;
-            self.mapped.complete &= !sitemap.truncated;
+            if sitemap.truncated {
+                self.lacks(format!(
+                    "the sitemap {url} is larger than what is read of one"
+                ));
+            }
             for piece in sitemap.pages.chunks(PIECE) {
                 for page in piece {
                     self.add(&page.url, UrlSource::Sitemap);
@@ -293,8 +311,8 @@ impl Mapper<'_> {
         Ok(())
     }
 
-    /// `None` if it cannot be fetched, or is no sitemap.
-    async fn sitemap(&self, url: &str) -> Result<Option<sitemap::Sitemap>, ScanError> {
+    /// `None` if there is none at this place, or it cannot be read; only the latter is noted.
+    async fn sitemap(&mut self, url: &str) -> Result<Option<sitemap::Sitemap>, ScanError> {
         let request = Request {
             max_bytes: Some(MAX_SITEMAP_BYTES as u64 + 1),
             oversize: Oversize::Truncate,
@@ -302,9 +320,17 @@ impl Mapper<'_> {
         };
         let response = match self.fetch(request).await {
             Ok(response) if response.status == 200 => response,
-            Ok(_) => return Ok(None),
+            Ok(response) => {
+                if matches!(response.status, 401 | 403 | 408 | 425 | 429 | 500..) {
+                    self.lacks(format!("the sitemap {url} answers {}", response.status));
+                }
+                return Ok(None);
+            }
             Err(error) => {
-                tracing::debug!(%error, "a sitemap cannot be fetched");
+                self.lacks(format!(
+                    "the sitemap {url} was not fetched: {}",
+                    error.message
+                ));
                 return Ok(None);
             }
         };

@@ -60,9 +60,11 @@ pub(super) struct MapResult {
     total: usize,
     /// Number of sitemaps that were read.
     sitemaps: usize,
-    /// Whether everything could be read within the limits: 30 seconds, 500 sitemaps, 100,000
-    /// URLs.
+    /// Whether everything could be read: the start page, and all sitemaps within the limits of 30
+    /// seconds, 500 sitemaps and 100,000 URLs.
     complete: bool,
+    /// Why not; null if it is.
+    incomplete_reason: Option<String>,
     /// Duration of the call.
     elapsed_ms: u64,
 }
@@ -100,8 +102,8 @@ impl MapRequest {
 /// Lists the URLs of a site without crawling it: links of its start page, its sitemaps, and
 /// what earlier crawls of the project found.
 ///
-/// Billed one page if the start page answers; robots.txt and sitemaps are free. A start page that
-/// robots.txt disallows is not fetched.
+/// Billed one page if the start page answers; robots.txt and sitemaps are free. The start page is
+/// not fetched if robots.txt disallows it or is unavailable: the answer is incomplete then.
 #[utoipa::path(
     post,
     path = "/v1/map",
@@ -148,7 +150,8 @@ async fn run(ctx: Ctx, spec: MapSpec, token: String) -> Result<MapResult, ApiErr
         urls: mapped.urls,
         total: mapped.total,
         sitemaps: mapped.sitemaps,
-        complete: mapped.complete,
+        complete: mapped.missing.is_none(),
+        incomplete_reason: mapped.missing,
         elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
 }
