@@ -230,3 +230,97 @@ async fn failed_urls_are_paged_and_deleted_with_their_run() {
 async fn failed_urls_are_paged_and_deleted_with_their_run_on_postgres() {
     listed(true).await;
 }
+
+/// A site with an index of these sitemaps.
+async fn indexed(children: &[&str]) -> Origin {
+    let origin = Origin::start().await.expect("a site");
+    let entries: String = children
+        .iter()
+        .map(|path| format!("<sitemap><loc>{}</loc></sitemap>", origin.url(path)))
+        .collect();
+    let index = format!("<sitemapindex>{entries}</sitemapindex>");
+    origin
+        .set("/robots.txt", Reply::text(""))
+        .set("/index.xml", Reply::text(index))
+        .set("/down.xml", Reply::new(503, "down"))
+        .set("/page.xml", Reply::html("<p>no sitemap"))
+        .set(
+            "/good.xml",
+            Reply::text(format!(
+                "<urlset><url><loc>{}</loc></url></urlset>",
+                origin.url("/a")
+            )),
+        )
+        .set("/a", Reply::html("<p>a"));
+    origin
+}
+
+#[tokio::test]
+async fn sitemaps_that_cannot_be_read_are_listed_and_fail_a_run_without_others() {
+    for service in [
+        Service::with(impatient).await,
+        Service::on_postgres_with(impatient).await,
+    ] {
+        let client = service.client();
+        let run = async |origin: &Origin, path: &str| {
+            let body = json!({"url": origin.url(path), "seed_kind": "sitemap", "delay_ms": 0});
+            runs::crawled(&client, &body).await
+        };
+        let listed = async |run: &Value| -> Vec<(String, String)> {
+            let items = errors(&client, run).await;
+            let text = |item: &Value, name: &str| item[name].as_str().expect("text").to_owned();
+            items
+                .iter()
+                .map(|item| (text(item, "url"), text(item, "kind")))
+                .collect()
+        };
+        let kind = |origin: &Origin, path: &str| (origin.url(path), "sitemap".to_owned());
+
+        let origin = indexed(&["/down.xml", "/page.xml"]).await;
+        let failed = run(&origin, "/index.xml").await;
+        assert_eq!(
+            (
+                &failed["status"],
+                &failed["page_count"],
+                &failed["error_count"]
+            ),
+            (&json!("failed"), &json!(0), &json!(2)),
+            "{failed}"
+        );
+        let message = failed["error_message"].as_str().expect("a message");
+        assert!(message.contains("none of 2 sitemaps"), "{message}");
+        assert!(message.contains("/down.xml answers 503"), "{message}");
+        let both = [kind(&origin, "/down.xml"), kind(&origin, "/page.xml")];
+        assert_eq!(sorted(listed(&failed).await), both);
+
+        let alone = run(&origin, "/down.xml").await;
+        assert_eq!(alone["status"], "failed");
+        assert_eq!(listed(&alone).await, [kind(&origin, "/down.xml")]);
+
+        // One that can be read is enough.
+        let origin = indexed(&["/down.xml", "/good.xml"]).await;
+        let part = run(&origin, "/index.xml").await;
+        assert_eq!(
+            (&part["status"], &part["page_count"], &part["error_count"]),
+            (&json!("done"), &json!(1), &json!(1)),
+            "{part}"
+        );
+        assert_eq!(listed(&part).await, [kind(&origin, "/down.xml")]);
+
+        // A site's own place for a sitemap is a guess, if robots.txt names another one.
+        let origin = indexed(&[]).await;
+        let named = format!("Sitemap: {}\n", origin.url("/good.xml"));
+        origin.set("/robots.txt", Reply::text(named));
+        let guessed = run(&origin, "/").await;
+        assert_eq!(
+            (&guessed["status"], &guessed["error_count"]),
+            (&json!("done"), &json!(0)),
+            "{guessed}"
+        );
+    }
+}
+
+fn sorted(mut list: Vec<(String, String)>) -> Vec<(String, String)> {
+    list.sort();
+    list
+}

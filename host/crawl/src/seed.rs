@@ -4,7 +4,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use anyhow::bail;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::sitemap::{self, Sitemap};
@@ -28,15 +27,32 @@ const MAX_NESTING: u32 = 5;
 pub(super) enum Listed {
     /// Some of the URLs that it lists.
     Urls(Vec<String>),
-    /// It gave no answer.
-    Failed(String, FetchError),
+    /// It could not be read.
+    Failed(FailedSitemap),
 }
+
+/// A sitemap that could not be read.
+pub(super) struct FailedSitemap {
+    pub(super) url: String,
+    /// A kind of fetch errors, or [`UNREADABLE`].
+    pub(super) kind: &'static str,
+    /// The cause, for people.
+    pub(super) message: String,
+}
+
+/// The kind of what answered, but with no sitemap.
+const UNREADABLE: &str = "sitemap";
+
+/// What answered is no sitemap.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NoSitemap(String);
 
 /// Reads the run's sitemaps and hands over what they list, in order. Ends when everything
 /// is read or nobody takes any more.
 ///
 /// # Errors
-/// Why the first sitemap can't be read; those that it names may fail.
+/// Why no URLs can be read: some sitemap failed, and none of the others lists URLs.
 pub(super) async fn read(shared: Arc<Shared>, found: mpsc::Sender<Listed>) -> anyhow::Result<()> {
     let seed = Url::parse(&shared.spec.url)?;
     let is_origin = seed.path() == "/" && seed.query().is_none();
@@ -47,7 +63,8 @@ pub(super) async fn read(shared: Arc<Shared>, found: mpsc::Sender<Listed>) -> an
     };
     let mut queue = Queue::default();
     queue.push(start.to_string(), 0);
-    let mut read = 0;
+    // Sitemaps that were read, and those of them that are no index.
+    let (mut read, mut lists, mut failed) = (0, 0, 0_u32);
     let mut failure = None;
     while let Some((url, nesting)) = queue.pop() {
         shared.wait_for(&url).await;
@@ -59,6 +76,7 @@ pub(super) async fn read(shared: Arc<Shared>, found: mpsc::Sender<Listed>) -> an
                 pages, sitemaps, ..
             }) => {
                 read += 1;
+                lists += usize::from(!pages.is_empty() || sitemaps.is_empty());
                 if nesting < MAX_NESTING {
                     queue.extend(sitemaps.into_iter().map(|entry| entry.url), nesting + 1);
                 }
@@ -75,21 +93,37 @@ pub(super) async fn read(shared: Arc<Shared>, found: mpsc::Sender<Listed>) -> an
                 if is_origin && failure.is_none() && read == 0 {
                     queue.extend(named(&shared, &seed).await, 0);
                 }
-                let unanswered = error.downcast_ref::<FetchError>();
-                if let Some(error) = unanswered.filter(|error| error.kind != Kind::Robots) {
-                    let failed = Listed::Failed(url, error.clone());
-                    if found.send(failed).await.is_err() {
+                // Nobody has said that there is one at this place.
+                let is_guess = is_origin && url == start.as_str();
+                if let Some((kind, message)) = told(&error, is_guess) {
+                    let failed = FailedSitemap { url, kind, message };
+                    if found.send(Listed::Failed(failed)).await.is_err() {
                         return Ok(());
                     }
                 }
+                failed += 1;
                 failure.get_or_insert(error);
             }
         }
     }
     match failure {
-        Some(error) if read == 0 => Err(error),
+        Some(error) if lists == 0 && failed > 1 => Err(error.context(format!(
+            "none of {failed} sitemaps could be read; the first"
+        ))),
+        Some(error) if lists == 0 => Err(error),
         _ => Ok(()),
     }
+}
+
+/// How a sitemap that could not be read is listed among the run's errors: kind and message. One
+/// that robots.txt disallows is not, nor one that was only guessed and is not there.
+fn told(error: &anyhow::Error, is_guess: bool) -> Option<(&'static str, String)> {
+    if let Some(error) = error.downcast_ref::<FetchError>() {
+        let kind = (error.kind != Kind::Robots).then_some(error.kind.as_str());
+        return kind.map(|kind| (kind, error.message.clone()));
+    }
+    let unreadable = error.downcast_ref::<NoSitemap>().filter(|_| !is_guess);
+    unreadable.map(|error| (UNREADABLE, error.to_string()))
 }
 
 /// Sitemaps that wait to be read, each once. Entries of an index are limited in number and
@@ -158,14 +192,14 @@ async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
     };
     let response = shared.fetch(request, 0).await?;
     if response.status != 200 {
-        bail!("{url} answers {}", response.status);
+        return Err(NoSitemap(format!("{url} answers {}", response.status)).into());
     }
     let parsed = blocking_of(response.body.len(), move || {
         let body = sitemap::unpack(&response.body)?;
         sitemap::parse(&body, &response.final_url)
     })
     .await?;
-    parsed.map_err(|error| anyhow::anyhow!("{url}: {error}"))
+    parsed.map_err(|error| NoSitemap(format!("{url}: {error}")).into())
 }
 
 #[cfg(test)]
@@ -186,6 +220,27 @@ mod tests {
             assert_eq!(held, queue.bytes);
         }
         assert_eq!(read, MAX_SITEMAPS);
+    }
+
+    #[test]
+    fn a_failed_sitemap_is_told_unless_it_was_guessed_or_disallowed() {
+        let answered: anyhow::Error = NoSitemap("answers 503".to_owned()).into();
+        let listed = Some((UNREADABLE, "answers 503".to_owned()));
+        assert_eq!(told(&answered, false), listed);
+        assert_eq!(told(&answered, true), None);
+        let silent = |kind| {
+            anyhow::Error::from(FetchError {
+                kind,
+                sub: None,
+                message: "no answer".to_owned(),
+                url: "https://e.org/sitemap.xml".to_owned(),
+                retryable: false,
+                redirects: Vec::new(),
+            })
+        };
+        let listed = Some(("connect", "no answer".to_owned()));
+        assert_eq!(told(&silent(Kind::Connect), true), listed);
+        assert_eq!(told(&silent(Kind::Robots), false), None);
     }
 
     #[test]

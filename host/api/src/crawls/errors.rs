@@ -39,7 +39,8 @@ pub(super) struct FailedItem {
     /// What failed: `plugin` for a plugin that failed on the page, else `dns`, `connect`, `tls`,
     /// `proxy`, `timeout`, `slow`, `too_large`,
     /// `header_too_large`, `incomplete_body`, `decode`, `bad_redirect`, `protocol`, `reset`,
-    /// `refused`, `invalid_request`, `browser`, `internal`.
+    /// `refused`, `invalid_request`, `browser`, `internal`; `sitemap` for a sitemap that answers
+    /// an error, or with something else.
     kind: String,
     /// The cause, for people.
     message: String,
@@ -63,9 +64,9 @@ pub(super) struct FailedItem {
 /// URLs of a run that gave no answer, with the cause, and where they are linked; streamed.
 ///
 /// They are what `error_count` counts. A page whatever its HTTP status is no error: it is
-/// listed with the pages. After them come the pages on which plugins failed, kind `plugin`, each
-/// once for each plugin, at most 10,000 (with what hooks left out); `plugin_error_count` counts
-/// all.
+/// listed with the pages. A sitemap that could not be read is one. After them come the pages on
+/// which plugins failed, kind `plugin`, each once for each plugin, at most 10,000 (with what hooks
+/// left out); `plugin_error_count` counts all.
 #[utoipa::path(
     get,
     path = "/v1/crawls/{id}/errors",

@@ -46,6 +46,7 @@ pub(super) struct CrawlDetail {
     #[schema(value_type = Option<WebhookStatus>)]
     webhook_status: Option<String>,
     webhook_attempts: u32,
+    /// Why the last attempt failed, or why nothing was compared.
     webhook_last_error: Option<String>,
     /// The monitor that started it.
     #[schema(value_type = Option<i64>, extensions(("x-extension" = json!(true))))]
@@ -62,7 +63,8 @@ pub(super) struct CrawlDetail {
     #[schema(required = false, extensions(("x-extension" = json!(true))))]
     dropped_count: u64,
     /// Links and URLs left out, by reason: `robots`, `scope`, `excluded`, `depth`, `budget`,
-    /// `duplicate`, `hook`.
+    /// `duplicate`, `hook`. When the run is done, `budget` has the URLs, too, that it knew of and did
+    /// not fetch, because `max_pages` or a cap was reached.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(
         required = false,

@@ -6,7 +6,6 @@ use orbweaver_core::guard::parse_strict;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Link, Links};
 use orbweaver_engine::{JudgedLink, Visit};
-use orbweaver_fetch::FetchError;
 use orbweaver_store::crawl::{FailedUrl, NewFrontier, SkipReason, unpack_links};
 use orbweaver_urls::{Resolved, key_of};
 use tokio::sync::mpsc;
@@ -21,7 +20,7 @@ use crate::frontier::REFILL;
 use crate::hooks;
 use crate::hooks::verdict::Hooked;
 use crate::scope::Verdict;
-use crate::seed::{self, Listed};
+use crate::seed::{self, FailedSitemap, Listed};
 use crate::spec::SeedKind;
 
 /// Hosts of one run: more subdomains are made up as they are asked for.
@@ -127,6 +126,7 @@ impl Crawler {
             }
             if next > self.shared.spec.depth {
                 deep += 1;
+                self.beyond.note(*hash, SkipReason::Depth);
                 continue;
             }
             let mut priority = 0;
@@ -146,7 +146,10 @@ impl Crawler {
                 continue;
             };
             let to = url.without_fragment().to_owned();
-            budget += u64::from(!self.admit(&url, to, *hash, (next, priority), found));
+            if !self.admit(&url, to, *hash, (next, priority), found) {
+                budget += 1;
+                self.beyond.note(*hash, SkipReason::Budget);
+            }
         }
         self.skip(SkipReason::Depth, deep);
         self.skip(SkipReason::Budget, budget);
@@ -166,12 +169,16 @@ impl Crawler {
         next: u32,
         found: &mut Vec<NewFrontier>,
     ) -> Option<SkipReason> {
-        if next > self.shared.spec.depth {
-            return Some(SkipReason::Depth);
-        }
         // A plugin's URL is a caller's: it must not mean two things.
         let parsed = parse_strict(&judged.url).ok();
-        let Some(url) = parsed.and_then(|_| Resolved::parse(&judged.url)) else {
+        let url = parsed.and_then(|_| Resolved::parse(&judged.url));
+        if next > self.shared.spec.depth {
+            if let Some(url) = url {
+                self.beyond.note(self.hash(&url), SkipReason::Depth);
+            }
+            return Some(SkipReason::Depth);
+        }
+        let Some(url) = url else {
             return Some(SkipReason::Scope);
         };
         match self.shared.scope.load().judge(&url) {
@@ -184,8 +191,11 @@ impl Crawler {
             return None;
         }
         let to = url.without_fragment().to_owned();
-        let admitted = self.admit(&url, to, hash, (next, judged.priority), found);
-        (!admitted).then_some(SkipReason::Budget)
+        if self.admit(&url, to, hash, (next, judged.priority), found) {
+            return None;
+        }
+        self.beyond.note(hash, SkipReason::Budget);
+        Some(SkipReason::Budget)
     }
 
     /// Takes a new URL into the frontier, within the budgets: its links from the seed, and its
@@ -205,6 +215,9 @@ impl Crawler {
             return false;
         };
         self.seen.insert(hash, depth(distance));
+        for (reason, count) in self.beyond.take(hash) {
+            self.unskip(reason, count);
+        }
         self.shared.hooks.know(hash);
         let seq = self.next_seq;
         self.next_seq += 1;
@@ -259,6 +272,17 @@ impl Crawler {
         }
     }
 
+    /// Takes back that so many links were skipped.
+    fn unskip(&self, reason: SkipReason, count: u64) {
+        if count > 0 {
+            let mut progress = self.handle.progress.lock();
+            if let Some(skipped) = progress.skipped.get_mut(&reason) {
+                *skipped = skipped.saturating_sub(count);
+            }
+            progress.skipped.retain(|_, count| *count > 0);
+        }
+    }
+
     /// Follows the links of pages that turned out to be nearer to the seed.
     pub(super) async fn follow_nearer(&mut self) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
@@ -286,6 +310,11 @@ impl Crawler {
             let mut item = self.item();
             item.notes = self.take_report(report);
             let distance = u32::from(distance);
+            for (hash, _) in &found {
+                if let Some(reason) = self.beyond.take_one(*hash) {
+                    self.unskip(reason, 1);
+                }
+            }
             self.discover(
                 &links,
                 &found,
@@ -307,7 +336,7 @@ impl Crawler {
     pub(super) async fn take_sitemap(&mut self, more: Option<Listed>) {
         let urls = match more {
             Some(Listed::Urls(urls)) => urls,
-            Some(Listed::Failed(url, error)) => return self.note_sitemap(url, &error).await,
+            Some(Listed::Failed(failed)) => return self.note_sitemap(failed).await,
             None => return self.end_sitemaps().await,
         };
         let mut item = self.item();
@@ -428,9 +457,10 @@ impl Crawler {
         self.send(item).await;
     }
 
-    /// Lists a sitemap that gave no answer. It is not in the frontier: its place is before
+    /// Lists a sitemap that could not be read. It is not in the frontier: its place is before
     /// the first URL.
-    async fn note_sitemap(&mut self, url: String, error: &FetchError) {
+    async fn note_sitemap(&mut self, failed: FailedSitemap) {
+        let FailedSitemap { url, kind, message } = failed;
         // An earlier worker may have listed it.
         if !self.failed_sitemaps.insert(url.clone()) {
             return;
@@ -440,8 +470,8 @@ impl Crawler {
             seq: -i64::try_from(self.failed_sitemaps.len()).unwrap_or(i64::MAX),
             key_hash: Resolved::parse(&url).map_or(0, |url| self.hash(&url)),
             url,
-            kind: error.kind.as_str().to_owned(),
-            message: error.message.clone(),
+            kind: kind.to_owned(),
+            message,
             attempts: 1,
             failed_at: self.shared.crawls.clock.now(),
         };

@@ -1,5 +1,6 @@
 //! One run: decides what is fetched next, takes what fetches found, and ends it.
 
+mod beyond;
 mod digest;
 mod discover;
 mod helping;
@@ -132,6 +133,9 @@ impl Crawler {
         if let Err(error) = self.recall().await {
             return gave_up(&error);
         }
+        // With the number of URLs that wait, which is skipped now.
+        let item = self.item();
+        self.send(item).await;
         self.flush().await;
         if *self.handle.fate.borrow() != Fate::Going {
             return None;

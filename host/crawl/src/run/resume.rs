@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use orbweaver_core::ids::PageId;
-use orbweaver_store::crawl::{Lease, Run, unpack_targets};
+use orbweaver_store::crawl::{Lease, Run, SkipReason, unpack_targets};
 use orbweaver_urls::Resolved;
 
 use super::discover::{NEARER_BYTES, depth};
@@ -105,7 +105,7 @@ impl Crawler {
 
     /// Learns which URLs were found nearer to the seed after they had been discovered: the frontier
     /// does not say, but the links of the stored pages do. Pages whose links are within reach only
-    /// now are noted.
+    /// now are noted, and the links that were skipped.
     async fn take_up_distances(&mut self) -> anyhow::Result<()> {
         loop {
             // The pages of this round, with the distances by which their links were measured.
@@ -113,6 +113,7 @@ impl Crawler {
             let (mut is_stable, mut after) = (true, PageId(0));
             self.nearer.clear();
             self.nearer_bytes = 0;
+            self.beyond.clear();
             loop {
                 let Lease { project, run, .. } = self.shared.lease;
                 let store = &self.shared.crawls.store;
@@ -126,6 +127,12 @@ impl Crawler {
                     measured.insert(page.key_hash, distance);
                     let next = distance.saturating_add(1);
                     let mut leads_on = false;
+                    // What its links were skipped for; those that a hook left out count apart.
+                    let reason = match u32::from(fetched_at) < self.shared.spec.depth {
+                        true if self.shared.hooks.is_empty() => Some(SkipReason::Budget),
+                        true => None,
+                        false => Some(SkipReason::Depth),
+                    };
                     for target in unpack_targets(&page.targets) {
                         match self.seen.get_mut(&target) {
                             Some(known) if *known > next => {
@@ -133,7 +140,12 @@ impl Crawler {
                                 is_stable &= measured.get(&target).is_none_or(|at| *at <= next);
                             }
                             Some(_) => {}
-                            None => leads_on = true,
+                            None => {
+                                leads_on = true;
+                                if let Some(reason) = reason {
+                                    self.beyond.note(target, reason);
+                                }
+                            }
                         }
                     }
                     let is_nearer =

@@ -209,7 +209,7 @@ impl Store {
     }
 
     /// Ends a run and writes its webhook deliveries, in one transaction; `false` if the lease
-    /// is no longer held.
+    /// is no longer held. URLs that a done run knows of and has not fetched are skipped for its budget.
     #[crate::boxed]
     pub async fn end_run(
         &self,
@@ -221,6 +221,9 @@ impl Store {
         transact!(self.db, tx => {
             let done = sqlx::query(
                 "UPDATE runs SET status = $3, finished_at = $4, error_message = $5,
+                     skipped_budget = CASE WHEN $3 = 'done' THEN skipped_budget + queued
+                         ELSE skipped_budget END,
+                     queued = CASE WHEN $3 = 'done' THEN 0 ELSE queued END,
                      lease_owner = NULL, lease_until = 0
                  WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
             )
