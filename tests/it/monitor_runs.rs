@@ -148,12 +148,20 @@ async fn a_monitor_reports_changes_only() {
         assert_eq!(body["status"], "done");
     }
     let path = format!("/v1/crawls/{}/diff/{}", second["id"], third["id"]);
-    assert_eq!(client.get(&path).await.ok()["summary"], counts);
+    let mut summary = counts.clone();
+    summary["unavailable"] = json!(0);
+    assert_eq!(client.get(&path).await.ok()["summary"], summary);
 
     // The site fails, then recovers: neither is a change, and the failed run is no baseline.
     site.put("/", 503, "sorry", &[]);
     let down = fire().await;
     assert_eq!(down["webhook_status"], "suppressed_no_change");
+    assert_eq!(down["webhook_last_error"], Value::Null);
+    let path = format!("/v1/crawls/{}/diff/{}", third["id"], down["id"]);
+    let diff = client.get(&path).await.ok();
+    let sorry = json!([{"url": site.url(), "old_status": 200, "new_status": 503}]);
+    assert_eq!(diff["unavailable"], sorry);
+    assert_eq!(diff["summary"]["unchanged"], 0);
     site.put("/", 200, "home", &["/a", "/c", "/new"]);
     let back = fire().await;
     assert_eq!(back["webhook_status"], "suppressed_no_change");
@@ -183,4 +191,33 @@ async fn a_monitor_fires_by_the_system_clock() {
     };
     assert!(time(&shown["last_fired_at"]) >= time(&due));
     assert!(time(&shown["next_fires_at"]) > time(&due));
+}
+
+#[tokio::test]
+async fn a_failed_run_says_that_it_was_not_compared() {
+    let origin = orbweaver_origin::Origin::start().await.expect("a site");
+    let home = || orbweaver_origin::Reply::html("<p>home");
+    origin.set("/", home());
+    let mut receiver = Receiver::start(&[]).await;
+    let service = Service::with(|config| config.crawl.retries = 0).await;
+    let client = service.client();
+    let body = json!({
+        "url": origin.url("/"), "cron": "*/5 * * * *", "delay_ms": 0,
+        "webhook_url": receiver.url(), "webhook_events": ["crawl.diff_detected"],
+    });
+    let monitor = make(&client, &body).await;
+    service.clock.advance(TimeDelta::minutes(5));
+    let first = next_run(&client, &monitor, &Value::Null).await;
+    assert_eq!(first["status"], "done", "{first}");
+    origin.set("/", home().header("Content-Encoding", "unknown"));
+    service.clock.advance(TimeDelta::minutes(5));
+    let failed = next_run(&client, &monitor, &first["id"]).await;
+    assert_eq!(
+        (&failed["status"], &failed["webhook_status"]),
+        (&json!("failed"), &json!("suppressed_no_change")),
+        "{failed}"
+    );
+    let why = failed["webhook_last_error"].as_str().expect("a reason");
+    assert!(why.contains("was not compared"), "{why}");
+    assert!(receiver.is_quiet());
 }

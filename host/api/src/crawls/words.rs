@@ -28,7 +28,8 @@ pub(crate) enum WebhookStatus {
     Delivered,
     /// It was given up.
     Dead,
-    /// Not sent: nothing changed.
+    /// Not sent: no change was found. `webhook_last_error` says if that is because the run failed,
+    /// so that nothing was compared.
     SuppressedNoChange,
     /// Not sent: there is no run to compare with.
     SuppressedNoBaseline,

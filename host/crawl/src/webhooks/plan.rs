@@ -8,6 +8,10 @@ use uuid::Uuid;
 
 use crate::spec::CrawlSpec;
 
+/// Why a failed run found no change.
+const NOT_COMPARED: &str = "the run failed, so that it was not compared with the one before: \
+    crawl.diff_detected was not sent";
+
 /// The deliveries; none for a run without a webhook.
 pub(super) async fn plan(
     store: &Store,
@@ -59,8 +63,14 @@ pub(super) async fn plan(
         _ => None,
     };
     Ok(Some(match outcome {
-        Outcome::NoChange => RunWebhook::Suppressed("suppressed_no_change"),
-        Outcome::NoBaseline => RunWebhook::Suppressed("suppressed_no_baseline"),
+        Outcome::NoChange => RunWebhook::Suppressed {
+            status: "suppressed_no_change",
+            why: (!ending.done).then_some(NOT_COMPARED),
+        },
+        Outcome::NoBaseline => RunWebhook::Suppressed {
+            status: "suppressed_no_baseline",
+            why: None,
+        },
         Outcome::Deliver(events) => RunWebhook::Deliver {
             deliveries: events
                 .into_iter()

@@ -394,7 +394,23 @@ per_database! {
         Ok(RunId(run))
     }
 
-    /// Sets a run's webhook status: `pending` or `suppressed_…`.
+    /// Sets a run's webhook status to `suppressed_…`, with the reason for people.
+    pub(crate) async fn suppress_webhook(
+        conn: &mut Conn,
+        run: RunId,
+        status: &str,
+        why: Option<&str>,
+    ) -> Result<(), StoreError> {
+        sqlx::query("UPDATE runs SET webhook_status = $2, webhook_last_error = $3 WHERE id = $1")
+            .bind(run.get())
+            .bind(status)
+            .bind(why)
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+
+    /// Sets a run's webhook status.
     pub(crate) async fn set_webhook_status(
         conn: &mut Conn,
         run: RunId,

@@ -45,8 +45,13 @@ pub enum RunWebhook {
         /// The first pages that differ.
         urls: Option<DiffUrls>,
     },
-    /// None, with the reason: `suppressed_no_change` or `suppressed_no_baseline`.
-    Suppressed(&'static str),
+    /// None.
+    Suppressed {
+        /// The reason: `suppressed_no_change` or `suppressed_no_baseline`.
+        status: &'static str,
+        /// More about it, for people.
+        why: Option<&'static str>,
+    },
     /// None for the end: only the event of pages was asked for.
     OnlyPages,
 }

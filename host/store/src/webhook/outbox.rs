@@ -71,8 +71,8 @@ per_database! {
         webhook: &RunWebhook,
     ) -> Result<(), StoreError> {
         let (deliveries, diff, urls) = match webhook {
-            RunWebhook::Suppressed(word) => {
-                return sql::runs::set_webhook_status(conn, owner.run, word).await;
+            RunWebhook::Suppressed { status, why } => {
+                return sql::runs::suppress_webhook(conn, owner.run, status, *why).await;
             }
             RunWebhook::OnlyPages => return sql::runs::sum_up_webhook(conn, owner.run, None).await,
             RunWebhook::Deliver {

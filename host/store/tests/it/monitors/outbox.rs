@@ -128,16 +128,20 @@ async fn deliveries_are_written_with_the_end_of_their_run(options: Options) {
     let quiet = ended(
         &store,
         other,
-        &RunWebhook::Suppressed("suppressed_no_change"),
+        &RunWebhook::Suppressed {
+            status: "suppressed_no_change",
+            why: Some("nothing was compared"),
+        },
     )
     .await;
-    let status = store
-        .run(other, quiet)
-        .await
-        .unwrap()
-        .unwrap()
-        .webhook_status;
-    assert_eq!(status.as_deref(), Some("suppressed_no_change"));
+    let run_told = store.run(other, quiet).await.unwrap().unwrap();
+    assert_eq!(
+        (
+            run_told.webhook_status.as_deref(),
+            run_told.webhook_last_error.as_deref()
+        ),
+        (Some("suppressed_no_change"), Some("nothing was compared"))
+    );
     assert_eq!(store.deliveries(other, quiet).await.unwrap(), []);
 
     // They are deleted with their run.
