@@ -43,6 +43,7 @@ mod fetchers;
 mod health;
 mod hooks;
 mod idempotency;
+mod idempotent_crawls;
 mod keys;
 mod llms;
 mod logs;

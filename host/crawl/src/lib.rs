@@ -29,6 +29,7 @@ mod politeness;
 pub mod render;
 mod render_page;
 pub mod request;
+pub mod reuse;
 mod run;
 pub mod scheduler;
 mod scope;

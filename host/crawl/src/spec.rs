@@ -81,6 +81,9 @@ pub struct CrawlSpec {
     /// these are fetched, wherever they are. `url` is the first of them.
     #[serde(default)]
     pub list: bool,
+    /// What the request for the list was answered with.
+    #[serde(default)]
+    pub batch: Option<BatchNote>,
     /// Which pages a browser renders.
     #[serde(default)]
     pub render: RenderMode,
@@ -112,6 +115,19 @@ pub enum SeedKind {
     Sitemap,
 }
 
+/// What a request for a run of a list was answered with, for requests that repeat it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchNote {
+    /// SHA-256 of the request's body in hexadecimal.
+    pub digest: String,
+    /// Number of URLs that are fetched.
+    pub accepted: usize,
+    /// Number of URLs that may not be fetched.
+    pub refused: usize,
+    /// Number of URLs left out as repeats.
+    pub duplicates: usize,
+}
+
 impl CrawlSpec {
     /// A crawl of `url` with every documented default.
     pub fn new(url: impl Into<String>) -> Self {
@@ -141,6 +157,7 @@ impl CrawlSpec {
             extractor_options: ExtractorOptions::new(),
             respect_nofollow: false,
             list: false,
+            batch: None,
             render: RenderMode::Never,
             wait_for: None,
             actions: Vec::new(),

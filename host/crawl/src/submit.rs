@@ -1,6 +1,5 @@
 //! Queues a run for a checked crawl.
 
-use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_core::key_hash;
 use orbweaver_store::StoreError;
@@ -10,6 +9,7 @@ use orbweaver_urls::KeyRules;
 use super::spec::{CrawlSpec, SeedKind};
 use crate::context::Crawls;
 use crate::list::UrlList;
+use crate::reuse;
 
 /// Who requests a run, and why.
 #[derive(Clone, Debug, Default)]
@@ -100,15 +100,12 @@ pub async fn recent(
     url: &str,
     seconds: u64,
 ) -> Result<Option<Run>, StoreError> {
-    let since = i64::try_from(seconds)
-        .ok()
-        .and_then(TimeDelta::try_seconds)
-        .and_then(|age| crawls.clock.now().checked_sub_signed(age))
-        .unwrap_or(DateTime::<Utc>::MIN_UTC);
-    crawls
+    let since = reuse::since(crawls, seconds);
+    let runs = crawls
         .store
-        .recent_done_run(project, &url_key(url), since)
-        .await
+        .recent_done_runs(project, &url_key(url), since, 0, 1)
+        .await?;
+    Ok(runs.into_iter().next())
 }
 
 /// The key by which runs of a seed are found: the page key of its URL.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use orbweaver_core::ids::ProjectId;
+use orbweaver_core::ids::{ProjectId, RunId};
 
 use crate::db::{per_database, transact};
 use crate::error::StoreError;
@@ -19,6 +19,10 @@ pub const RENEWAL: Duration = Duration::from_secs(10);
 
 /// Longest answer that is kept, in bytes.
 pub const MAX_KEPT_BYTES: usize = 16 << 20;
+
+/// The path under which it is kept which run a request for a crawl got without making it. The
+/// body of such a row is the run's id; the endpoint keeps no other answers.
+const REUSED: &str = "/v1/crawls";
 
 /// A kept answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +101,59 @@ per_database! {
         sqlx::query("UPDATE idempotency SET leased_until = 0 WHERE status IS NULL")
             .execute(&mut *conn)
             .await?;
+        Ok(())
+    }
+
+    /// The run that a request for a crawl with this key got, without making it, after `since`.
+    pub(crate) async fn reused_run(
+        conn: &mut Conn,
+        project: ProjectId,
+        key: &str,
+        since: DateTime<Utc>,
+    ) -> Result<Option<RunId>, StoreError> {
+        let id: Option<Vec<u8>> = sqlx::query_scalar(
+            "SELECT body FROM idempotency
+             WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND created_at > $4
+               AND body IS NOT NULL",
+        )
+        .bind(project.get())
+        .bind(REUSED)
+        .bind(key)
+        .bind(to_ms(since))
+        .fetch_optional(&mut *conn)
+        .await?;
+        id.map(|id| {
+            let id = <[u8; 8]>::try_from(id)
+                .map_err(|_| StoreError::Damaged("kept run of a key".to_owned()))?;
+            Ok(RunId(i64::from_be_bytes(id)))
+        })
+        .transpose()
+    }
+
+    /// Keeps which run a request for a crawl got without making it.
+    pub(crate) async fn keep_reused(
+        conn: &mut Conn,
+        project: ProjectId,
+        key: &str,
+        run: RunId,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO idempotency
+                 (project_id, path, idem_key, body_hash, status, body, created_at, leased_until)
+             VALUES ($1, $2, $3, $4, 200, $5, $6, 0)
+             ON CONFLICT (project_id, path, idem_key)
+                 DO UPDATE SET body = excluded.body, created_at = excluded.created_at",
+        )
+        .bind(project.get())
+        .bind(REUSED)
+        .bind(key)
+        // Whatever the body, the key stands for the run.
+        .bind(b"".as_slice())
+        .bind(run.get().to_be_bytes().as_slice())
+        .bind(to_ms(now))
+        .execute(&mut *conn)
+        .await?;
         Ok(())
     }
 

@@ -15,6 +15,7 @@ pub(crate) mod lite {
     pub(crate) use crate::crawl::commit::lite as commit;
     pub(crate) use crate::crawl::errors::lite as run_errors;
     pub(crate) use crate::crawl::frontier::lite as frontier;
+    pub(crate) use crate::crawl::keys::lite as crawl_keys;
     pub(crate) use crate::crawl::notes::lite as run_notes;
     pub(crate) use crate::idempotency::lite as idempotency;
     pub(crate) use crate::index_claims::lite as index_claims;
@@ -53,6 +54,7 @@ pub(crate) mod pg {
     pub(crate) use crate::crawl::commit::pg as commit;
     pub(crate) use crate::crawl::errors::pg as run_errors;
     pub(crate) use crate::crawl::frontier::pg as frontier;
+    pub(crate) use crate::crawl::keys::pg as crawl_keys;
     pub(crate) use crate::crawl::notes::pg as run_notes;
     pub(crate) use crate::idempotency::pg as idempotency;
     pub(crate) use crate::index_claims::pg as index_claims;

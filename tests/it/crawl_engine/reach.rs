@@ -1,7 +1,9 @@
 //! Which pages a run fetches: scope, depth, redirects, sitemaps, limits.
 
+use orbweaver_core::ids::RunId;
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{RunState, SkipReason};
+use serde_json::json;
 
 use super::ground::{Answer, Ground};
 use super::{crawl, pages, paths, promises, spec};
@@ -10,6 +12,8 @@ use crate::support::Service;
 promises! {
     every_page_is_fetched_once
     max_pages_is_reached_exactly
+    urls_that_a_cut_run_knows_of_are_skipped
+    a_recent_run_that_was_cut_answers_no_request_for_more
     other_sites_deeper_links_and_excluded_paths_are_not_fetched
     url_variants_of_one_page_make_one_row
     redirects_are_followed_in_scope_and_stored_out_of_scope
@@ -86,6 +90,64 @@ async fn max_pages_is_reached_exactly(service: Service) {
     assert_eq!(run.status, RunState::Done);
     assert_eq!((run.page_count, run.error_count), (17, 1));
     assert_eq!(ground.paths().len(), 18);
+}
+
+/// A site whose start page links to so many pages.
+async fn wide(links: usize) -> Ground {
+    Ground::of(move |hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/" => {
+            let links: Vec<String> = (0..links).map(|n| format!("/{n}")).collect();
+            let links: Vec<&str> = links.iter().map(String::as_str).collect();
+            Answer::page("wide", &links)
+        }
+        _ => Answer::page("leaf", &[]),
+    })
+    .await
+}
+
+async fn urls_that_a_cut_run_knows_of_are_skipped(service: Service) {
+    for links in [20, 1_500] {
+        let ground = wide(links).await;
+        let run = |max_pages| CrawlSpec {
+            max_pages,
+            ..spec(&ground.url("/"))
+        };
+        let cut = crawl(&service, &run(5)).await;
+        assert_eq!((cut.status, cut.page_count), (RunState::Done, 5));
+        let left = links as u64 - 4;
+        assert_eq!(cut.progress.skipped_for(SkipReason::Budget), left);
+        assert_eq!(cut.progress.queued, 0);
+        if links == 20 {
+            let whole = crawl(&service, &run(50)).await;
+            assert!(whole.progress.skipped.is_empty(), "{whole:?}");
+        }
+    }
+}
+
+async fn a_recent_run_that_was_cut_answers_no_request_for_more(service: Service) {
+    let ground = wide(3).await;
+    let client = service.client();
+    let body = json!({"url": ground.url("/"), "max_pages": 2, "delay_ms": 0});
+    let cut = crate::support::runs::crawled(&client, &body).await;
+    let ask = async |max_pages: u32| {
+        let body = json!({"url": ground.url("/"), "max_pages": max_pages, "delay_ms": 0,
+            "max_age_seconds": 3_600});
+        client.post("/v1/crawls", &body).await
+    };
+    let again = ask(2).await;
+    assert_eq!((again.status, &again.json()["id"]), (200, &cut["id"]));
+    let more = ask(50).await;
+    assert_eq!(more.status, 202, "{}", more.text());
+    let id = RunId(more.json()["id"].as_i64().unwrap());
+    let whole = super::over(&service, id).await;
+    assert_eq!(whole.page_count, 4);
+    // One that has every page answers for any budget.
+    let any = ask(90).await;
+    assert_eq!(
+        (any.status, any.json()["id"].as_i64()),
+        (200, Some(id.get()))
+    );
 }
 
 async fn other_sites_deeper_links_and_excluded_paths_are_not_fetched(service: Service) {

@@ -16,11 +16,11 @@ use orbweaver_pipeline::ExtractRequest;
 use orbweaver_pipeline::browsing::WaitRequest;
 use orbweaver_pipeline::cloud::backend::NO_BROWSER;
 use orbweaver_store::Amount;
-use orbweaver_store::crawl::Created;
+use orbweaver_store::crawl::{Created, KeyUse, Run};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::create::{self, IDEMPOTENT, Reference};
+use super::create::{self, Reference};
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::IdempotencyHeader;
@@ -146,7 +146,8 @@ impl BatchRequest {
 /// Fetches up to 100,000 URLs in the background: a run that follows no links.
 ///
 /// It is read like a crawl, below `/v1/crawls/{id}`, and billed like one: a page for every page
-/// stored. A request with the Idempotency-Key of an earlier one gets the earlier one's run.
+/// stored. A request with the Idempotency-Key and the body of an earlier one gets the earlier one's
+/// run; 409 if the earlier one had another body, or was a crawl.
 #[utoipa::path(
     post,
     path = "/v1/batch",
@@ -158,6 +159,8 @@ impl BatchRequest {
         (status = 202, description = "The run is queued", body = BatchReference,
             headers(("Location" = String, description = "URL of the run"))),
         (status = 403, description = "The project is suspended", body = ErrorBody),
+        (status = 409, description = "The Idempotency-Key was used with another body, or for a crawl",
+            body = ErrorBody),
         (status = 501, description = "The proxy pool, or a browser, is not configured", body = ErrorBody),
         CommonErrors,
         BodyErrors,
@@ -168,6 +171,17 @@ pub(super) async fn create_batch(
     payload: Payload<BatchRequest>,
 ) -> Result<Response, ApiError> {
     let (app, project) = (&ctx.app, ctx.principal.project);
+    let digest = hex::encode(payload.digest());
+    let idem_key = ctx.idempotency_key.map(|key| key.to_string());
+    if let Some(key) = &idem_key {
+        match app.store.key_use(project, key, app.clock.now()).await? {
+            Some(KeyUse::Run(run) | KeyUse::Reused(run)) => return again(&run, &digest),
+            Some(KeyUse::Monitor(monitor)) => {
+                return Err(create::key_taken("monitor", monitor.id));
+            }
+            None => {}
+        }
+    }
     let (urls, mut crawl) = payload.value.split()?;
     let list = UrlList::check(&app.crawls, urls).await?;
     let Some(first) = list.urls.first() else {
@@ -183,16 +197,6 @@ pub(super) async fn create_batch(
     if checked.needs_browser() && !app.cloud.has_browser() {
         return Err(ApiError::not_configured(format!("render: {NO_BROWSER}")));
     }
-    let idem_key = ctx.idempotency_key.map(|key| key.to_string());
-    if let Some(key) = &idem_key {
-        let since = app.clock.now() - IDEMPOTENT;
-        if let Some(run) = app.store.run_by_key(project, key, since).await? {
-            return answer(&Created::Replayed(Box::new(run)), &list, &ctx, None);
-        }
-        if let Some(monitor) = app.store.monitor_by_key(project, key, since).await? {
-            return answer(&Created::Monitor(Box::new(monitor)), &list, &ctx, None);
-        }
-    }
     // A run needs a page at least; the reservation goes back at once.
     let page = Amount::pages(1);
     drop(app.accounts.quota.reserve(project, page).await?);
@@ -201,42 +205,52 @@ pub(super) async fn create_batch(
         .with_project_proxy(ctx.principal.proxy_url.as_deref());
     spec.list = true;
     spec.max_pages = u32::try_from(list.urls.len()).unwrap_or(u32::MAX);
+    let note = BatchNote {
+        digest,
+        accepted: list.urls.len(),
+        refused: list.refused.len(),
+        duplicates: list.duplicates,
+    };
+    spec.batch = Some(note.clone());
     let origin = Origin {
         idem_key,
         may_wait: checked.may_wait,
         ..Origin::default()
     };
     let cap = tier.concurrent_runs.0;
-    let created = submit::submit_list(&app.crawls, project, &spec, origin, cap, &list).await?;
-    answer(&created, &list, &ctx, cap)
+    match submit::submit_list(&app.crawls, project, &spec, origin, cap, &list).await? {
+        Created::New(run) => answer(&run, &note),
+        Created::Replayed(run) => again(&run, &note.digest),
+        Created::Monitor(monitor) => Err(create::key_taken("monitor", monitor.id)),
+        Created::CapReached => Err(create::cap_reached(cap, &ctx.principal.tier)),
+    }
 }
 
-fn answer(
-    created: &Created,
-    list: &UrlList,
-    ctx: &Ctx,
-    cap: Option<u64>,
-) -> Result<Response, ApiError> {
-    let (run, replayed) = match created {
-        Created::New(run) => (run, false),
-        Created::Replayed(run) => (run, true),
-        Created::Monitor(monitor) => {
-            return Err(ApiError::conflict(format!(
-                "Idempotency-Key: this key made the monitor {} within 24 hours",
-                monitor.id
-            )));
-        }
-        Created::CapReached => return Err(create::cap_reached(cap, &ctx.principal.tier)),
-    };
+fn answer(run: &Run, note: &BatchNote) -> Result<Response, ApiError> {
     let body = BatchReference {
         run: Reference::new(run),
-        accepted: list.urls.len(),
-        refused: list.refused.len(),
-        duplicates: list.duplicates,
+        accepted: note.accepted,
+        refused: note.refused,
+        duplicates: note.duplicates,
     };
-    let mut response = create::located(StatusCode::ACCEPTED, run, Json(body))?;
-    if replayed {
-        create::mark_replayed(&mut response);
+    create::located(StatusCode::ACCEPTED, run, Json(body))
+}
+
+/// The answer of the request that used the Idempotency-Key first, if it was the same request.
+fn again(run: &Run, digest: &str) -> Result<Response, ApiError> {
+    let spec = create::spec_of(run)?;
+    if !spec.list {
+        return Err(create::key_taken("crawl", run.id));
     }
-    Ok(response)
+    match spec.batch {
+        Some(note) if note.digest == digest => {
+            let mut response = answer(run, &note)?;
+            create::mark_replayed(&mut response);
+            Ok(response)
+        }
+        _ => Err(ApiError::conflict(format!(
+            "Idempotency-Key: this key was used with another body within 24 hours, for the batch {}",
+            run.id
+        ))),
+    }
 }

@@ -1,13 +1,15 @@
 //! POST /v1/crawls.
 
+use std::fmt::Display;
+
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use orbweaver_core::ids::RunId;
 use orbweaver_pipeline::cloud::backend::NO_BROWSER;
 use orbweaver_store::Amount;
-use orbweaver_store::crawl::{Created, Run};
+use orbweaver_store::crawl::{Created, KeyUse, Run};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -19,12 +21,12 @@ use crate::idempotency::IdempotencyHeader;
 use crate::input::Payload;
 use orbweaver_crawl::advice::advice;
 use orbweaver_crawl::request::{CrawlRequest, RequestError};
+use orbweaver_crawl::reuse::{self, Reused};
+use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_crawl::submit::{self, Origin};
 
 /// Seconds after which a place may be free again: runs have no known end.
 const RETRY_AFTER: u64 = 10;
-/// How long an Idempotency-Key stands for its run.
-pub(super) const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 
 /// A run by its reference.
 #[derive(Serialize, ToSchema)]
@@ -42,7 +44,8 @@ pub(super) struct Reference {
 /// Starts a crawl or, with `cron`, makes a monitor.
 ///
 /// Billed one page for every page stored. A request with the Idempotency-Key of an earlier
-/// one gets the earlier one's run or monitor, whatever its body.
+/// one gets the earlier one's run or monitor, whatever its body; 409 if the earlier one was a
+/// batch.
 #[utoipa::path(
     post,
     path = "/v1/crawls",
@@ -55,8 +58,9 @@ pub(super) struct Reference {
         (status = 200, description = "A recent run (`max_age_seconds`)", body = Reference,
             headers(("Location" = String, description = "URL of the run"))),
         (status = 201, description = "The monitor is made (`cron`)", body = crons::Made,
-            headers(("Location" = String, description = "URL of the run"))),
+            headers(("Location" = String, description = "URL of the monitor"))),
         (status = 403, description = "The project is suspended", body = ErrorBody),
+        (status = 409, description = "The Idempotency-Key stands for a batch", body = ErrorBody),
         (status = 501, description = "The proxy pool, or a browser, is not configured", body = ErrorBody),
         CommonErrors,
         BodyErrors,
@@ -68,14 +72,10 @@ pub(super) async fn create_crawl(
 ) -> Result<Response, ApiError> {
     let (app, project) = (&ctx.app, ctx.principal.project);
     let idem_key = ctx.idempotency_key.map(|key| key.to_string());
-    if let Some(key) = &idem_key {
-        let since = app.clock.now() - IDEMPOTENT;
-        if let Some(run) = app.store.run_by_key(project, key, since).await? {
-            return replayed(&run);
-        }
-        if let Some(monitor) = app.store.monitor_by_key(project, key, since).await? {
-            return crons::replayed(monitor);
-        }
+    if let Some(key) = &idem_key
+        && let Some(used) = app.store.key_use(project, key, app.clock.now()).await?
+    {
+        return again(used);
     }
     let tier = app.accounts.quota.caps(project).await?;
     let checked = payload
@@ -88,16 +88,18 @@ pub(super) async fn create_crawl(
     if checked.needs_browser() && !app.cloud.has_browser() {
         return Err(ApiError::not_configured(format!("render: {NO_BROWSER}")));
     }
+    let spec = checked
+        .spec
+        .with_project_proxy(ctx.principal.proxy_url.as_deref());
     if let Some(schedule) = &checked.cron {
-        let spec = checked
-            .spec
-            .with_project_proxy(ctx.principal.proxy_url.as_deref());
         return crons::create(&ctx, &spec, schedule).await;
     }
     if let Some(seconds) = checked.max_age_seconds {
-        let recent = submit::recent(&app.crawls, project, &checked.spec.url, seconds).await?;
-        if let Some(run) = recent {
-            return reference(StatusCode::OK, &run);
+        let key = idem_key.as_deref();
+        match reuse::recent(&app.crawls, project, &spec, seconds, key).await? {
+            Some(Reused::Recent(run)) => return reference(StatusCode::OK, &run),
+            Some(Reused::Before(used)) => return again(used),
+            None => {}
         }
     }
     // A run needs a page at least; the reservation goes back at once.
@@ -107,9 +109,6 @@ pub(super) async fn create_crawl(
             .reserve(project, Amount::pages(1))
             .await?,
     );
-    let spec = checked
-        .spec
-        .with_project_proxy(ctx.principal.proxy_url.as_deref());
     let origin = Origin {
         idem_key,
         may_wait: checked.may_wait,
@@ -134,8 +133,27 @@ pub(super) fn cap_reached(cap: Option<u64>, tier: &str) -> ApiError {
     ApiError::rate_limited(message, RETRY_AFTER)
 }
 
+/// The answer of the request that used the Idempotency-Key first.
+fn again(used: KeyUse) -> Result<Response, ApiError> {
+    match used {
+        KeyUse::Run(run) => replayed(&run),
+        KeyUse::Reused(run) => {
+            let mut response = reference(StatusCode::OK, &run)?;
+            mark_replayed(&mut response);
+            Ok(response)
+        }
+        KeyUse::Monitor(monitor) => crons::replayed(*monitor),
+    }
+}
+
 /// The answer of the request that made the run.
+///
+/// # Errors
+/// 409 if that was a batch.
 pub(crate) fn replayed(run: &Run) -> Result<Response, ApiError> {
+    if spec_of(run)?.list {
+        return Err(key_taken("batch", run.id));
+    }
     let mut response = reference(StatusCode::ACCEPTED, run)?;
     mark_replayed(&mut response);
     Ok(response)
@@ -147,6 +165,18 @@ pub(crate) fn mark_replayed(response: &mut Response) {
         HeaderName::from_static("idempotent-replayed"),
         HeaderValue::from_static("true"),
     );
+}
+
+/// The request that a run was made of.
+pub(super) fn spec_of(run: &Run) -> Result<CrawlSpec, ApiError> {
+    serde_json::from_str(&run.spec).map_err(|error| ApiError::internal(&error))
+}
+
+/// The refusal of an Idempotency-Key that stands for something else.
+pub(super) fn key_taken(kind: &str, id: impl Display) -> ApiError {
+    ApiError::conflict(format!(
+        "Idempotency-Key: this key stands for the {kind} {id} within 24 hours of its first use"
+    ))
 }
 
 fn reference(status: StatusCode, run: &Run) -> Result<Response, ApiError> {

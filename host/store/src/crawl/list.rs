@@ -2,9 +2,10 @@
 
 use super::errors::FailedUrl;
 use super::frontier::NewFrontier;
+use super::keys::KeyUse;
 use crate::db::transact;
 use crate::error::StoreError;
-use crate::runs::{Created, IDEMPOTENT, Lease, NewRun};
+use crate::runs::{Created, Lease, NewRun};
 use crate::store::Store;
 
 impl Store {
@@ -23,14 +24,14 @@ impl Store {
             // Without the lock, two requests could both use the last free place.
             sql::projects::lock(tx, new.project).await?;
             if let Some(key) = &new.idem_key {
-                sql::runs::forget_key(tx, new.project, key, new.enqueued_at - IDEMPOTENT).await?;
-                if let Some(run) = sql::runs::by_key(tx, new.project, key).await? {
-                    return Ok(Created::Replayed(Box::new(run)));
-                }
-                if let Some(monitor) =
-                    sql::monitors::by_key(tx, new.project, key, new.enqueued_at).await?
-                {
-                    return Ok(Created::Monitor(Box::new(monitor)));
+                let used =
+                    sql::crawl_keys::used_for(tx, new.project, key, new.enqueued_at).await?;
+                match used {
+                    Some(KeyUse::Run(run) | KeyUse::Reused(run)) => {
+                        return Ok(Created::Replayed(run));
+                    }
+                    Some(KeyUse::Monitor(monitor)) => return Ok(Created::Monitor(monitor)),
+                    None => {}
                 }
             }
             let is_over = match cap {

@@ -5,6 +5,7 @@ pub(crate) mod commit;
 pub(crate) mod errors;
 pub(crate) mod frontier;
 mod hosts;
+pub(crate) mod keys;
 mod list;
 pub(crate) mod notes;
 
@@ -20,4 +21,5 @@ pub use crate::runs::{
 pub use commit::{Committed, RunBatch};
 pub use errors::FailedUrl;
 pub use frontier::{FrontierChange, FrontierRow, KnownRow, LentUrl, NewFrontier};
+pub use keys::KeyUse;
 pub use notes::{FailurePlace, NewNote, NoteKind, RunFailure, RunNote};

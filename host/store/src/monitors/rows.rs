@@ -1,16 +1,14 @@
 //! Creating, reading and changing monitors.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
+use crate::crawl::KeyUse;
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
-use crate::runs::Run;
+use crate::runs::{IDEMPOTENT, Run};
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
-
-/// How long an Idempotency-Key returns its monitor.
-const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 
 /// A monitor to create.
 #[derive(Clone, Debug)]
@@ -214,12 +212,12 @@ impl Store {
             // Without the lock, two requests could both use the last free place.
             sql::projects::lock(tx, new.project).await?;
             if let Some(key) = &new.idem_key {
-                if let Some(known) = sql::monitors::by_key(tx, new.project, key, new.created_at).await? {
-                    return Ok(CreatedMonitor::Replayed(Box::new(known)));
-                }
-                sql::runs::forget_key(tx, new.project, key, new.created_at - IDEMPOTENT).await?;
-                if let Some(run) = sql::runs::by_key(tx, new.project, key).await? {
-                    return Ok(CreatedMonitor::Run(Box::new(run)));
+                match sql::crawl_keys::used_for(tx, new.project, key, new.created_at).await? {
+                    Some(KeyUse::Monitor(known)) => return Ok(CreatedMonitor::Replayed(known)),
+                    Some(KeyUse::Run(run) | KeyUse::Reused(run)) => {
+                        return Ok(CreatedMonitor::Run(run));
+                    }
+                    None => {}
                 }
             }
             if let Some(cap) = cap {
@@ -282,28 +280,6 @@ impl Store {
             ))
             .bind(id.get())
             .bind(project.get())
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(row.map(Monitor::from))
-    }
-
-    /// The monitor created with this Idempotency-Key of the project, if that was after `since`.
-    #[crate::boxed]
-    pub async fn monitor_by_key(
-        &self,
-        project: ProjectId,
-        key: &str,
-        since: DateTime<Utc>,
-    ) -> Result<Option<Monitor>, StoreError> {
-        let row: Option<MonitorRow> = read!(self.db, pool => {
-            sqlx::query_as(concat!(
-                "SELECT ", columns!(), " FROM monitors
-                 WHERE project_id = $1 AND idem_key = $2 AND created_at > $3"
-            ))
-            .bind(project.get())
-            .bind(key)
-            .bind(to_ms(since))
             .fetch_optional(pool)
             .await?
         });

@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
-use super::{Run, RunFilter, RunState};
+use super::{RunFilter, RunState};
 use crate::db::{number, read, signed};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::time::{from_ms, to_ms};
+use crate::time::from_ms;
 
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,31 +85,5 @@ impl Store {
                 })
             })
             .collect()
-    }
-
-    /// The run created with this Idempotency-Key of the project, if it was accepted after
-    /// `since`.
-    #[crate::boxed]
-    pub async fn run_by_key(
-        &self,
-        project: ProjectId,
-        key: &str,
-        since: DateTime<Utc>,
-    ) -> Result<Option<Run>, StoreError> {
-        let id: Option<i64> = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT id FROM runs
-                 WHERE project_id = $1 AND idem_key = $2 AND enqueued_at > $3",
-            )
-            .bind(project.get())
-            .bind(key)
-            .bind(to_ms(since))
-            .fetch_optional(pool)
-            .await?
-        });
-        match id {
-            Some(id) => self.run(project, RunId(id)).await,
-            None => Ok(None),
-        }
     }
 }

@@ -25,7 +25,7 @@ use crate::store::Store;
 use crate::time::to_ms;
 use rows::{RunRow, columns};
 
-/// How long an Idempotency-Key returns its run.
+/// How long an Idempotency-Key returns its run or monitor.
 pub(crate) const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 
 /// State of a run. A cancelled run has no row.
@@ -366,27 +366,31 @@ impl Store {
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// The newest done run of the project for that seed, not older than `since`.
+    /// Done runs of the project for that seed, not older than `since`, the newest first.
     #[crate::boxed]
-    pub async fn recent_done_run(
+    pub async fn recent_done_runs(
         &self,
         project: ProjectId,
         url_key: &str,
         since: DateTime<Utc>,
-    ) -> Result<Option<Run>, StoreError> {
-        let row: Option<RunRow> = read!(self.db, pool => {
+        offset: u32,
+        limit: u32,
+    ) -> Result<Vec<Run>, StoreError> {
+        let rows: Vec<RunRow> = read!(self.db, pool => {
             sqlx::query_as(concat!(
                 "SELECT ", columns!(), " FROM runs
                  WHERE project_id = $1 AND url_key = $2 AND finished_at >= $3
                    AND status = 'done'
-                 ORDER BY finished_at DESC, id DESC LIMIT 1"
+                 ORDER BY finished_at DESC, id DESC LIMIT $4 OFFSET $5"
             ))
             .bind(project.get())
             .bind(url_key)
             .bind(to_ms(since))
-            .fetch_optional(pool)
+            .bind(i64::from(limit))
+            .bind(i64::from(offset))
+            .fetch_all(pool)
             .await?
         });
-        row.map(Run::try_from).transpose()
+        rows.into_iter().map(Run::try_from).collect()
     }
 }

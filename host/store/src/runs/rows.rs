@@ -333,6 +333,22 @@ per_database! {
         row.map(Run::try_from).transpose()
     }
 
+    /// A run of the project.
+    pub(crate) async fn by_id(
+        conn: &mut Conn,
+        project: ProjectId,
+        id: RunId,
+    ) -> Result<Option<Run>, StoreError> {
+        let row: Option<RunRow> = sqlx::query_as(concat!(
+            "SELECT ", columns!(), " FROM runs WHERE id = $1 AND project_id = $2"
+        ))
+        .bind(id.get())
+        .bind(project.get())
+        .fetch_optional(&mut *conn)
+        .await?;
+        row.map(Run::try_from).transpose()
+    }
+
     /// Queues a run.
     pub(crate) async fn insert(conn: &mut Conn, new: &NewRun) -> Result<Run, StoreError> {
         let row: RunRow = sqlx::query_as(concat!(

@@ -233,10 +233,10 @@ async fn a_recent_done_run_is_found(options: Options) {
     let (store, project) = open(&options).await;
     let url = "https://a.example/";
     let run = create(&store, &new_run(project, url)).await;
-    let found = |since| store.recent_done_run(project, url, since);
-    assert_eq!(found(now()).await.unwrap(), None);
+    let found = |since| store.recent_done_runs(project, url, since, 0, 2);
+    assert_eq!(found(now()).await.unwrap(), []);
     let leased = lease(&store, "one", now()).await.unwrap();
-    assert_eq!(found(now()).await.unwrap(), None);
+    assert_eq!(found(now()).await.unwrap(), []);
     let done = Ending {
         done: true,
         error_message: None,
@@ -244,8 +244,9 @@ async fn a_recent_done_run_is_found(options: Options) {
     let end = now() + seconds(5);
     assert!(store.end_run(leased.lease, &done, None, end).await.unwrap());
     assert!(!store.end_run(leased.lease, &done, None, end).await.unwrap());
-    assert_eq!(found(end).await.unwrap().map(|run| run.id), Some(run.id));
-    assert_eq!(found(end + seconds(1)).await.unwrap(), None);
+    let ids: Vec<_> = found(end).await.unwrap().iter().map(|run| run.id).collect();
+    assert_eq!(ids, [run.id]);
+    assert_eq!(found(end + seconds(1)).await.unwrap(), []);
 }
 
 async fn an_expired_lease_moves_and_its_old_holder_cannot_write(options: Options) {
