@@ -74,6 +74,7 @@ mod robots;
 mod scan;
 mod search;
 mod secrets;
+mod shares;
 mod signup;
 mod support;
 mod tenancy;

@@ -173,7 +173,7 @@ async fn rendered(
     random: u64,
     trace: &Arc<Mutex<RedirectTrace>>,
 ) -> Result<Option<Got>, FetchError> {
-    let fetcher = &shared.crawls.pipeline.fetcher;
+    let fetcher = &shared.fetcher;
     let agent = fetcher.user_agent(shared.spec.user_agent.as_deref(), random);
     let page = render_page::render(shared, entry, agent).await?;
     let response = page.response;
@@ -241,7 +241,7 @@ async fn once(
     report: &mut PluginReport,
 ) -> Result<Response, FetchError> {
     let spec = &shared.spec;
-    let fetcher = &shared.crawls.pipeline.fetcher;
+    let fetcher = &shared.fetcher;
     let trusted = shared.trusts(&entry.url);
     let mut headers = shared.headers(trusted);
     if let Some(previous) = previous {

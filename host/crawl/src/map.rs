@@ -219,13 +219,8 @@ impl Mapper<'_> {
 
     async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let proxy = self.proxy.clone();
-        Box::pin(
-            self.crawls
-                .pipeline
-                .fetcher
-                .fetch(Request { proxy, ..request }),
-        )
-        .await
+        let fetcher = self.crawls.pipeline.fetcher.of_project(self.project);
+        Box::pin(fetcher.fetch(Request { proxy, ..request })).await
     }
 
     /// Adds the start page and its links. A page that robots.txt disallows, or whose robots.txt is
@@ -266,7 +261,7 @@ impl Mapper<'_> {
         let Ok(start) = Url::parse(url) else {
             return Ok(());
         };
-        let fetcher = &self.crawls.pipeline.fetcher;
+        let fetcher = &self.crawls.pipeline.fetcher.of_project(self.project);
         let robots = fetcher.site_files().robots(fetcher, &start).await;
         let named = robots.robots.sitemaps().iter();
         let named = named.filter_map(|sitemap| Some((start.join(sitemap).ok()?.to_string(), 0)));

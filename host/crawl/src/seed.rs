@@ -168,7 +168,7 @@ impl Queue {
 
 /// The sitemaps that robots.txt names.
 async fn named(shared: &Shared, seed: &Url) -> Vec<String> {
-    let fetcher = &shared.crawls.pipeline.fetcher;
+    let fetcher = &shared.fetcher;
     let robots = fetcher.site_files().robots(fetcher, seed).await;
     let sitemaps = robots.robots.sitemaps().iter().take(MAX_SITEMAPS);
     sitemaps
@@ -178,7 +178,7 @@ async fn named(shared: &Shared, seed: &Url) -> Vec<String> {
 
 async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
     let spec = &shared.spec;
-    let fetcher = &shared.crawls.pipeline.fetcher;
+    let fetcher = &shared.fetcher;
     // A sitemap of another host does not receive the seed's headers and cookies.
     let trusted = shared.trusts(url);
     let request = Request {

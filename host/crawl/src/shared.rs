@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use orbweaver_engine::Engine;
 use orbweaver_fetch::{
-    CookieJar, FetchError, Personal, ProxyUrl, Request, Response, RobotsAnswer, is_impersonal,
+    CookieJar, FetchError, Fetcher, Personal, ProxyUrl, Request, Response, RobotsAnswer, is_impersonal,
 };
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::Lease;
@@ -28,6 +28,8 @@ use crate::spec::{CrawlSpec, SeedKind};
 /// State that all fetches of a run share.
 pub(crate) struct Shared {
     pub crawls: Crawls,
+    /// Sends the run's requests, as its project's.
+    pub fetcher: Fetcher,
     pub lease: Lease,
     pub spec: CrawlSpec,
     /// The base URL for parsing links, which are absolute.
@@ -57,7 +59,7 @@ impl Shared {
     /// Fetches through the run's proxy or pool, or directly.
     #[crate::boxed]
     pub async fn fetch(&self, request: Request, random: u64) -> Result<Response, FetchError> {
-        let fetcher = &self.crawls.pipeline.fetcher;
+        let fetcher = &self.fetcher;
         let country = self.spec.proxy_country.as_deref();
         // Boxed: the fetch's state is large, and every open entry has one.
         match (&self.proxy, self.spec.proxy_pool) {
@@ -118,7 +120,7 @@ impl Shared {
     /// robots.txt of a URL's origin, as the run may read it.
     #[crate::boxed]
     pub async fn robots(&self, url: &Url) -> Arc<RobotsAnswer> {
-        let fetcher = &self.crawls.pipeline.fetcher;
+        let fetcher = &self.fetcher;
         let personal = self.personal(url.as_str());
         let files = fetcher.site_files();
         files.robots_for(fetcher, url, &personal).await

@@ -46,7 +46,8 @@ settings! {
         /// Largest body, both as received and decoded, in bytes.
         pub max_body_bytes: u64 = 20 << 20,
         /// Memory for all bodies that are larger than 1 MiB, as received and decoded, together, in
-        /// MiB; fetches that need more fail, and may be tried again.
+        /// MiB; fetches that need more fail, and may be tried again. A project's bodies may take
+        /// three times as much as is left free: three quarters if no other project has any.
         pub max_bodies_mib: u64 = 256,
         /// Redirects followed.
         pub max_redirects: u32 = 10,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, StatusCode};
+use orbweaver_core::ids::ProjectId;
 use tokio::time::{Instant, timeout_at};
 
 use crate::bodies::{Bodies, Share};
@@ -29,6 +30,8 @@ pub(crate) struct Bounds<'a> {
     pub max_bytes: u64,
     pub oversize: Oversize,
     pub bodies: &'a Arc<Bodies>,
+    /// Whose body it is.
+    pub project: Option<ProjectId>,
 }
 
 impl Bounds<'_> {
@@ -149,7 +152,7 @@ impl Head {
         }
         let max = usize::try_from(bounds.max_bytes).unwrap_or(usize::MAX);
         let mut body = Body::new(&codings, max, length);
-        let mut share = Share::new(bounds.bodies);
+        let mut share = Share::new(bounds.bodies, bounds.project);
         let stopped = self.pump(&mut body, &mut share, bounds).await?;
         let wire_bytes = body.wire_bytes();
         let Decoded {

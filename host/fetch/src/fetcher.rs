@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use http::header::SET_COOKIE;
 use orbweaver_core::guard::{Host, HostList, Policy, Refusal, Target};
+use orbweaver_core::ids::ProjectId;
 use orbweaver_core::user_agent;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -35,7 +36,7 @@ pub const PROXY_TRIES: usize = 4;
 
 /// Sends every outgoing request. Clones share connections, caches and limits.
 #[derive(Clone)]
-pub struct Fetcher(Arc<Inner>);
+pub struct Fetcher(Arc<Inner>, Option<ProjectId>);
 
 struct Inner {
     config: FetchConfig,
@@ -70,7 +71,7 @@ impl Fetcher {
         let pools = Pools::new(config.proxy_pools.clone());
         let most = config.limits.max_bodies_mib.saturating_mul(1 << 20);
         let bodies = Bodies::new(most, config.limits.max_body_bytes);
-        Ok(Self(Arc::new(Inner {
+        let inner = Inner {
             config,
             policy,
             blocklist,
@@ -78,7 +79,15 @@ impl Fetcher {
             files: SiteFiles::new(),
             pools,
             bodies,
-        })))
+        };
+        Ok(Self(Arc::new(inner), None))
+    }
+
+    /// The same fetcher for the requests of a project: their large bodies count as the project's,
+    /// which has its share of the memory for them.
+    #[must_use]
+    pub fn of_project(&self, project: ProjectId) -> Self {
+        Self(Arc::clone(&self.0), Some(project))
     }
 
     /// The limits in use.
@@ -283,6 +292,7 @@ impl Fetcher {
             max_bytes: request.max_bytes.unwrap_or(limits.max_body_bytes),
             oversize: request.oversize,
             bodies: &inner.bodies,
+            project: self.1,
         }
     }
 

@@ -100,11 +100,13 @@ impl Pipeline {
         })
     }
 
-    /// The same pipeline with the plugins of a project, which come first.
+    /// The same pipeline for a project: with its plugins, which come first, and with requests that
+    /// count as its own.
     #[must_use]
     pub fn of_project(&self, project: ProjectId) -> Self {
         Self {
             engine: self.engine.of_project(project),
+            fetcher: self.fetcher.of_project(project),
             ..self.clone()
         }
     }

@@ -87,7 +87,7 @@ pub(super) async fn robots_policy(ctx: Ctx, query: Query<Params>) -> Result<Resp
     validate::url(&ctx.app, "url", &url)?;
     validate::user_agent(agent.as_deref())?;
     let parsed = Url::parse(&url).map_err(|error| ApiError::invalid("url", error))?;
-    let fetcher = &ctx.app.pipeline.fetcher;
+    let fetcher = &ctx.pipeline().fetcher;
     fetcher
         .judge_resolved(&url)
         .await

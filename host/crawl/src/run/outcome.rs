@@ -301,7 +301,7 @@ impl Crawler {
         let shared = Arc::clone(&self.shared);
         self.site = Some(tokio::spawn(async move {
             let pipeline = &shared.crawls.pipeline;
-            let (fetcher, files) = (&pipeline.fetcher, pipeline.fetcher.site_files());
+            let (fetcher, files) = (&shared.fetcher, shared.fetcher.site_files());
             let personal = shared.personal(url.as_str());
             let robots = shared.robots(&url).await;
             shared.wait_for(url.as_str()).await;

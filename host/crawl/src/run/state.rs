@@ -231,6 +231,7 @@ impl Crawler {
             }
         }
         let notices = crawls.store.notices(Topic::Parts);
+        let fetcher = crawls.pipeline.fetcher.of_project(leased.run.project);
         let shared = Shared {
             lease: leased.lease,
             seed: Base::from_resolved(seed).context("the seed is no URL")?,
@@ -253,6 +254,7 @@ impl Crawler {
             spec,
             crawls,
             committer: committer.clone(),
+            fetcher,
         };
         Ok(Self {
             limiter: Limiter::new(shared.spec.concurrency, config.max_concurrency),

@@ -181,7 +181,11 @@ impl Renderer {
             proxy: request.proxy.clone(),
             ..Request::get(&request.url)
         };
-        let response = self.0.fetcher.fetch(fetch).await?;
+        let fetcher = &self.0.fetcher;
+        let response = match request.project {
+            Some(project) => fetcher.of_project(project).fetch(fetch).await?,
+            None => fetcher.fetch(fetch).await?,
+        };
         Ok(Rendered {
             response,
             picture: request

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_core::render::WaitFor;
 
 use super::session::SessionCookies;
@@ -17,6 +18,8 @@ use crate::response::Response;
 pub struct RenderRequest {
     /// Absolute URL, http or https.
     pub url: String,
+    /// Whose page it is.
+    pub project: Option<ProjectId>,
     /// Event after which the page counts as loaded.
     pub wait_for: WaitFor,
     /// User-Agent to send; default: the browser's own.
@@ -36,6 +39,7 @@ impl RenderRequest {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            project: None,
             wait_for: WaitFor::Load,
             user_agent: None,
             proxy: None,

@@ -136,7 +136,7 @@ impl Cloud {
     /// first. The cost of a page is that of all that were loaded for it.
     pub(super) async fn unblock(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         if self.vendor().capabilities().unblock {
-            return self.vendor().unblock(job).await;
+            return self.vendor().unblock(project, job).await;
         }
         if !self.pools().capabilities().unblock {
             return Err(ScanError::NotConfigured(NO_UNBLOCKER.into()));

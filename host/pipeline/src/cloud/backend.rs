@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered, Response};
 use orbweaver_store::Principal;
 
@@ -113,11 +114,11 @@ pub trait Backend: Send + Sync {
     /// What to configure if it cannot do this job; `None` if it can.
     fn missing(&self, job: &Job) -> Option<Cow<'static, str>>;
 
-    /// Loads a page. A response of any status is a success.
+    /// Loads a page for a project. A response of any status is a success.
     ///
     /// # Errors
     /// Why the page could not be loaded.
-    async fn load(&self, job: &Job) -> Result<Loaded, ScanError>;
+    async fn load(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError>;
 }
 
 /// The proxy that the project has configured for itself.
@@ -135,11 +136,13 @@ pub fn project_proxy(principal: &Principal) -> Result<Option<ProxyUrl>, ScanErro
 
 /// The job as a request to the browser.
 pub(super) fn render_request(
+    project: ProjectId,
     job: &Job,
     wait_for: WaitPoint,
     proxy: Option<ProxyUrl>,
 ) -> RenderRequest {
     RenderRequest {
+        project: Some(project),
         wait_for,
         user_agent: job.user_agent.clone(),
         proxy,

@@ -112,11 +112,11 @@ impl Cloud {
             None
         };
         let Some(session) = job.session.as_deref().filter(|_| is_rendered_here) else {
-            return self.backend(choice).load(job).await;
+            return self.backend(choice).load(project, job).await;
         };
         let mut job = job.clone();
         job.extras.session = Some(self.0.sessions.cookies(project, session));
-        self.backend(choice).load(&job).await
+        self.backend(choice).load(project, &job).await
     }
 
     pub(super) fn backend(&self, choice: Choice) -> &dyn Backend {

@@ -247,7 +247,8 @@ impl Llm {
             ..Request::new(Method::POST, format!("{base}/chat/completions"))
         };
         usage.calls += 1;
-        let response = self.fetcher.fetch(request).await;
+        let fetcher = self.fetcher.of_project(project);
+        let response = fetcher.fetch(request).await;
         let response =
             response.map_err(|error| format!("the language model gave no answer: {error}"))?;
         match response.status {

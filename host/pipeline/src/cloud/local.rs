@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{Fetcher, Renderer, Request};
 
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
@@ -42,9 +43,9 @@ impl Backend for Local {
         (needs_browser && !self.renderer.is_available()).then_some(NO_BROWSER.into())
     }
 
-    async fn load(&self, job: &Job) -> Result<Loaded, ScanError> {
+    async fn load(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         if let Some(wait_for) = job.render {
-            let request = render_request(job, wait_for, job.proxy.clone());
+            let request = render_request(project, job, wait_for, job.proxy.clone());
             let rendered = self.renderer.render(request).await?;
             return Ok(loaded(rendered, self.name()));
         }
@@ -54,8 +55,9 @@ impl Backend for Local {
             respect_robots: job.respect_robots,
             ..Request::get(&job.url)
         };
+        let fetcher = self.fetcher.of_project(project);
         Ok(Loaded {
-            response: Box::pin(self.fetcher.fetch(request)).await?,
+            response: Box::pin(fetcher.fetch(request)).await?,
             backend: self.name(),
             rendered: false,
             pool: None,

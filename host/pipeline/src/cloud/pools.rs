@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{
     Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer, Request,
 };
@@ -68,11 +69,16 @@ impl Pools {
             .collect()
     }
 
-    async fn through(&self, job: &Job, candidate: &Candidate) -> Result<Loaded, FetchError> {
+    async fn through(
+        &self,
+        project: ProjectId,
+        job: &Job,
+        candidate: &Candidate,
+    ) -> Result<Loaded, FetchError> {
         let proxy = Some(candidate.proxy.clone());
         if let Some(wait_for) = job.render {
-            let rendered = self.renderer.render(render_request(job, wait_for, proxy));
-            return Ok(loaded(rendered.await?, self.name()));
+            let request = render_request(project, job, wait_for, proxy);
+            return Ok(loaded(self.renderer.render(request).await?, self.name()));
         }
         let request = Request {
             user_agent: job.user_agent.clone(),
@@ -80,8 +86,9 @@ impl Pools {
             respect_robots: job.respect_robots,
             ..Request::get(&job.url)
         };
+        let fetcher = self.fetcher.of_project(project);
         Ok(Loaded {
-            response: Box::pin(self.fetcher.fetch(request)).await?,
+            response: Box::pin(fetcher.fetch(request)).await?,
             backend: self.name(),
             rendered: false,
             pool: None,
@@ -136,7 +143,7 @@ impl Backend for Pools {
         (needs_browser && !self.renderer.is_available()).then_some(NO_BROWSER.into())
     }
 
-    async fn load(&self, job: &Job) -> Result<Loaded, ScanError> {
+    async fn load(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         let pool = job.pool.unwrap_or(ProxyPool::Isp);
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let candidates = self
@@ -144,7 +151,7 @@ impl Backend for Pools {
             .pool_candidates(pool, job.country.as_deref(), session)?;
         let mut last = None;
         for candidate in candidates.into_iter().take(PROXY_TRIES) {
-            match self.through(job, &candidate).await {
+            match self.through(project, job, &candidate).await {
                 Ok(page) => {
                     self.fetcher.report(&candidate, true);
                     return Ok(Loaded {

@@ -233,7 +233,7 @@ impl Site<'_> {
         let Ok(url) = Url::parse(url) else {
             return false;
         };
-        let fetcher = &self.scans.pipeline.fetcher;
+        let fetcher = &self.scans.pipeline.fetcher.of_project(self.project);
         let robots = fetcher.site_files().robots(fetcher, &url).await;
         robots.rules.allows_url(&url)
     }

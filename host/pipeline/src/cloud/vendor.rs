@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{Fetcher, Headers, Method, Request, Response, Timings};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -80,6 +81,7 @@ impl Vendor {
 
     async fn call(
         &self,
+        fetcher: &Fetcher,
         method: Method,
         path: &str,
         body: Option<Value>,
@@ -107,7 +109,7 @@ impl Vendor {
             )
         };
         let response =
-            self.fetcher.fetch(request).await.map_err(|error| {
+            fetcher.fetch(request).await.map_err(|error| {
                 failed(format!("the upstream provider gave no answer: {error}"))
             })?;
         match response.status {
@@ -127,7 +129,12 @@ impl Vendor {
         }
     }
 
-    async fn page(&self, path: &str, job: &Job) -> Result<Loaded, ScanError> {
+    async fn page(
+        &self,
+        project: ProjectId,
+        path: &str,
+        job: &Job,
+    ) -> Result<Loaded, ScanError> {
         let mut body = json!({
             "url": job.url,
             "limit": 1,
@@ -151,7 +158,8 @@ impl Vendor {
                 object.insert("user_agent".to_owned(), json!(agent));
             }
         }
-        let answer = self.call(Method::POST, path, Some(body)).await?;
+        let fetcher = self.fetcher.of_project(project);
+        let answer = self.call(&fetcher, Method::POST, path, Some(body)).await?;
         let item = first(answer)?;
         if let Some(error) = item.error.as_ref().and_then(Value::as_str)
             && item
@@ -202,8 +210,12 @@ impl Vendor {
     }
 
     /// Loads a page with the provider's unblocker.
-    pub(super) async fn unblock(&self, job: &Job) -> Result<Loaded, ScanError> {
-        self.page("/unblocker", job).await
+    pub(super) async fn unblock(
+        &self,
+        project: ProjectId,
+        job: &Job,
+    ) -> Result<Loaded, ScanError> {
+        self.page(project, "/unblocker", job).await
     }
 
     /// Searches the web; results have content where the provider includes it.
@@ -216,7 +228,7 @@ impl Vendor {
             "fetch_page_content": true,
             "return_format": "markdown",
         });
-        let answer = self.call(Method::POST, "/search", Some(body)).await?;
+        let answer = self.call(&self.fetcher, Method::POST, "/search", Some(body)).await?;
         let items = match answer {
             Value::Array(items) => items,
             Value::Object(mut object) => {
@@ -263,7 +275,7 @@ impl Vendor {
     /// Balance in US dollars: ten thousand credits are one dollar.
     #[crate::boxed]
     pub async fn balance(&self) -> Result<f64, ScanError> {
-        let answer = self.call(Method::GET, "/data/credits", None).await?;
+        let answer = self.call(&self.fetcher, Method::GET, "/data/credits", None).await?;
         let credits = answer
             .get("credits")
             .or_else(|| answer.get("data").and_then(|data| data.get("credits")))
@@ -299,8 +311,8 @@ impl Backend for Vendor {
             .then_some("pictures need a browser on this host: name one with --browser".into())
     }
 
-    async fn load(&self, job: &Job) -> Result<Loaded, ScanError> {
-        self.page("/scrape", job).await
+    async fn load(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
+        self.page(project, "/scrape", job).await
     }
 }
 

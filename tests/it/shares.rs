@@ -1,0 +1,65 @@
+//! What one project takes leaves the others their share.
+
+use orbweaver_origin::{Origin, Reply};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::support::Service;
+
+/// A site whose bodies have three MiB and never end.
+async fn endless() -> (String, JoinHandle<()>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let task = tokio::spawn(async move {
+        let mut open = JoinSet::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            open.spawn(async move {
+                let mut request = [0; 4_096];
+                let _ = stream.read(&mut request).await;
+                let head = if request.starts_with(b"GET /body") {
+                    "HTTP/1.1 200 x\r\ncontent-type: text/html\r\ncontent-length: 3145729\r\n\r\n"
+                } else {
+                    "HTTP/1.1 404 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                };
+                let _ = stream.write_all(head.as_bytes()).await;
+                if head.contains("200") {
+                    let _ = stream.write_all(&vec![b'x'; 3 << 20]).await;
+                    // Open until the client ends it.
+                    let _ = stream.read(&mut request).await;
+                }
+            });
+        }
+    });
+    (format!("http://{address}/body"), task)
+}
+
+#[tokio::test]
+async fn large_bodies_of_a_project_leave_memory_for_those_of_another() {
+    let service = Service::with(|config| {
+        config.fetch.limits.max_bodies_mib = 16;
+        config.fetch.limits.max_body_bytes = 4 << 20;
+        config.fetch.limits.min_rate = 0;
+    })
+    .await;
+    let origin = Origin::start().await.unwrap();
+    let text = "<p>A text of some words.</p>".repeat((2 << 20) / 28);
+    origin.set("/large", Reply::html(text));
+    let (url, site) = endless().await;
+    let mut greedy = JoinSet::new();
+    for number in 0..6 {
+        let client = service.client();
+        let body = json!({"url": format!("{url}?{number}")});
+        greedy.spawn(async move { client.post("/v1/scan", &body).await });
+    }
+    // The first that has no room: the others hold all that the project may have.
+    let refused = greedy.join_next().await.unwrap().unwrap();
+    let message = refused.error(429, "RATE_LIMITED");
+    assert!(message.contains("fetch.limits.max_bodies_mib"), "{message}");
+    let other = service.other_project("other").await;
+    let page = json!({"url": origin.url("/large")});
+    other.post("/v1/scan", &page).await.ok();
+    greedy.abort_all();
+    site.abort();
+}
