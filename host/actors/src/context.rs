@@ -19,6 +19,7 @@ use crate::jobs::live::LiveJobs;
 use crate::plugins::PluginLimits;
 use crate::plugins::journal::PluginJournal;
 use crate::plugins::overlay::Overlay;
+use crate::state::PluginValues;
 
 /// Runs actors, fetchers and uploaded plugins of this process. Cheap to clone.
 #[derive(Clone)]
@@ -40,6 +41,8 @@ pub struct ActorsParts {
     pub cloud: Cloud,
     /// Uploaded plugins.
     pub overlay: Overlay,
+    /// What plugins keep between calls.
+    pub values: PluginValues,
     /// What plugins log, and their failed calls.
     pub journal: PluginJournal,
     /// Bounds of uploads.

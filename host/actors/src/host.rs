@@ -70,12 +70,7 @@ impl CallHost {
         ledger: Ledger,
         caller: Caller,
     ) -> Self {
-        let values = ProjectValues {
-            store: actors.store.clone(),
-            clock: actors.clock.clone(),
-            quota: actors.quota.clone(),
-            project: principal.project,
-        };
+        let values = actors.values.of_call(principal.project);
         Self {
             actors,
             principal,

@@ -17,7 +17,7 @@ mod urls;
 
 pub use call::{ActorCall, CallError, directory, run_actor, run_fetcher};
 pub use context::{Actors, ActorsParts};
-pub use state::HookValues;
+pub use state::{PluginValues, StateTurns};
 pub use urls::check_urls;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in

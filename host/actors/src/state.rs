@@ -1,5 +1,7 @@
 //! Values that plugins keep between calls, in the database.
 
+mod turns;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,12 +16,14 @@ use orbweaver_engine::{
 };
 use orbweaver_store::{StateBounds, StateKeys, StateOwner, StateWrite, StateWritten, Store};
 
-/// The values of all plugins for one project.
+use turns::CallTurns;
+pub use turns::StateTurns;
+
+/// The values of all plugins for one project, as one call uses them.
 pub(crate) struct ProjectValues {
-    pub store: Store,
-    pub clock: Clock,
-    pub quota: Quota,
-    pub project: ProjectId,
+    values: PluginValues,
+    project: ProjectId,
+    turns: CallTurns,
 }
 
 impl Host for ProjectValues {
@@ -28,32 +32,40 @@ impl Host for ProjectValues {
     }
 }
 
-/// Gives the hooks of a project's crawls their values.
+/// The values of plugins for all projects; gives the hooks of a project's crawls theirs.
 #[derive(Clone)]
-pub struct HookValues {
+pub struct PluginValues {
     /// The database.
     pub store: Store,
     /// The clock.
     pub clock: Clock,
     /// The caps of projects.
     pub quota: Quota,
+    /// The turns of calls that change the same value.
+    pub turns: StateTurns,
 }
 
-impl fmt::Debug for HookValues {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HookValues")
+impl PluginValues {
+    /// For one call on behalf of a project.
+    pub(crate) fn of_call(&self, project: ProjectId) -> ProjectValues {
+        ProjectValues {
+            values: self.clone(),
+            project,
+            turns: CallTurns::new(self.turns.clone()),
+        }
     }
 }
 
-impl HookHosts for HookValues {
+impl fmt::Debug for PluginValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PluginValues")
+    }
+}
+
+impl HookHosts for PluginValues {
     fn of(&self, caller: Option<&CallOrigin>) -> Arc<dyn Host> {
         match caller {
-            Some(caller) => Arc::new(ProjectValues {
-                store: self.store.clone(),
-                clock: self.clock.clone(),
-                quota: self.quota.clone(),
-                project: caller.project,
-            }),
+            Some(caller) => Arc::new(self.of_call(caller.project)),
             None => Arc::new(NoHost),
         }
     }
@@ -63,9 +75,11 @@ impl HookHosts for HookValues {
 impl StateHost for ProjectValues {
     async fn get(&self, plugin: &PluginId, key: &str) -> Result<Option<StateValue>, CodedError> {
         let owner = self.owner(plugin);
+        self.turns.before_read(&owner, key).await;
         let entry = self
+            .values
             .store
-            .plugin_state(&owner, key, self.clock.now())
+            .plugin_state(&owner, key, self.values.clock.now())
             .await
             .map_err(|error| failed(&error))?;
         Ok(entry.map(|entry| StateValue {
@@ -83,13 +97,18 @@ impl StateHost for ProjectValues {
         ttl_ms: Option<u64>,
     ) -> Result<u64, StateError> {
         let owner = self.owner(plugin);
+        let turn = match expected {
+            Some(_) => Some(self.turns.before_write(&owner, key).await),
+            None => None,
+        };
         let caps = self
+            .values
             .quota
             .caps(owner.project)
             .await
             .map_err(|error| failed(&error))?
             .plugins;
-        let now = self.clock.now();
+        let now = self.values.clock.now();
         let ttl = ttl_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
         let expires_at = ttl
             .and_then(TimeDelta::try_milliseconds)
@@ -106,8 +125,12 @@ impl StateHost for ProjectValues {
             bytes: caps.state_mib.saturating_mul(1 << 20),
             entries: caps.state_entries,
         };
-        let written = self.store.write_plugin_state(&owner, &write, bounds);
-        match written.await.map_err(|error| failed(&error))? {
+        let store = &self.values.store;
+        let written = store.write_plugin_state(&owner, &write, bounds).await;
+        if let Some(turn) = turn {
+            turn.end(matches!(written, Ok(StateWritten::Conflict(_))));
+        }
+        match written.map_err(|error| failed(&error))? {
             StateWritten::Written(version) => Ok(u64::try_from(version).unwrap_or_default()),
             StateWritten::Conflict(version) => Err(StateError::Conflict(
                 u64::try_from(version).unwrap_or_default(),
@@ -139,8 +162,9 @@ impl StateHost for ProjectValues {
         };
         let owner = self.owner(plugin);
         let keys = self
+            .values
             .store
-            .plugin_state_keys(&owner, &range, self.clock.now());
+            .plugin_state_keys(&owner, &range, self.values.clock.now());
         keys.await.map_err(|error| failed(&error))
     }
 }

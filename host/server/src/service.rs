@@ -15,7 +15,7 @@ use orbweaver_accounts::usage::Usage;
 use orbweaver_accounts::{Accounts, AccountsParts};
 use orbweaver_actors::jobs::LiveJobs;
 use orbweaver_actors::plugins::{self, Overlay, PluginJournal, PluginLimits};
-use orbweaver_actors::{Actors, ActorsParts, HookValues};
+use orbweaver_actors::{Actors, ActorsParts, PluginValues, StateTurns};
 use orbweaver_api::heartbeat::Heartbeat;
 use orbweaver_api::{App, AppParts, Rates};
 use orbweaver_crawl::export::{BucketExports, ExportGate};
@@ -172,11 +172,13 @@ pub async fn build_with(
     let pause = config.plugins.quarantine_max_ms.as_duration();
     let journal = PluginJournal::start(store.clone(), clock.clone(), pause);
     pipeline.engine.set_journal(Arc::new(journal.clone()));
-    pipeline.engine.set_hook_hosts(Arc::new(HookValues {
+    let values = PluginValues {
         store: store.clone(),
         clock: clock.clone(),
         quota: quota.clone(),
-    }));
+        turns: StateTurns::default(),
+    };
+    pipeline.engine.set_hook_hosts(Arc::new(values.clone()));
     let actors = Actors::from(ActorsParts {
         store: store.clone(),
         clock: clock.clone(),
@@ -185,6 +187,7 @@ pub async fn build_with(
         pipeline: pipeline.clone(),
         cloud: cloud.clone(),
         overlay: Overlay::default(),
+        values,
         journal: journal.clone(),
         plugin_limits: PluginLimits {
             kept_versions: config.plugins.kept_versions,

@@ -46,7 +46,11 @@ impl From<StateError> for Error {
     fn from(error: StateError) -> Self {
         match error {
             StateError::Conflict(version) => {
-                Self::failed(format_args!("state: version {version} is current"))
+                let rule = "state: other calls have written the value meanwhile";
+                let remedy = "read it again, or call `state::update` again";
+                Self::failed(format_args!(
+                    "{rule}: version {version} is current; {remedy}"
+                ))
             }
             StateError::Error(error) => error,
         }
@@ -80,7 +84,8 @@ pub fn keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, Error>
 }
 
 /// Changes a value: calls `change` with the current one, and writes its result, again and again until nobody
-/// else wrote in between, at most 16 times.
+/// else wrote in between, at most 16 times. The host lets calls that lost a write take turns, so that twice is
+/// enough unless the write comes more than a second after the read, or from other nodes.
 pub fn update(
     key: &str,
     mut change: impl FnMut(Option<&[u8]>) -> Vec<u8>,

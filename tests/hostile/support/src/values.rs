@@ -9,7 +9,7 @@ pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Does one operation on the plugin's values: `get`, `put`, `delete` or `keys`.
+/// Does one operation on the plugin's values: `get`, `put`, `delete`, `increase` or `keys`.
 pub fn on_state(op: &Value) -> Value {
     let (key, expected) = (text(&op["key"]), op["expected"].as_u64());
     let result = match op["op"].as_str().unwrap_or_default() {
@@ -30,6 +30,7 @@ pub fn on_state(op: &Value) -> Value {
             state::put(&key, &value, expected, op["ttl"].as_u64()).map(Value::from)
         }
         "delete" => state::delete(&key, expected).map(|()| Value::from("deleted")),
+        "increase" => increase(&key).map(Value::from),
         _ => {
             let limit = op["limit"].as_u64().unwrap_or(100) as u32;
             let after = op["after"].as_str();
@@ -41,4 +42,22 @@ pub fn on_state(op: &Value) -> Value {
         state::Failure::Conflict(version) => json!({ "conflict": version }),
         state::Failure::Error(error) => json!({ error.code: error.message }),
     })
+}
+
+/// Increases a number, again if another call has written it meanwhile, 16 times at most, as the SDK does.
+fn increase(key: &str) -> Result<u64, state::Failure> {
+    let mut conflict = 0;
+    for _ in 0..16 {
+        let entry = state::get(key).map_err(state::Failure::Error)?;
+        let number = entry.as_ref().map_or(0, |entry| {
+            String::from_utf8_lossy(&entry.value).parse().unwrap_or(0)
+        }) + 1;
+        let expected = entry.map_or(0, |entry| entry.version);
+        match state::put(key, number.to_string().as_bytes(), Some(expected), None) {
+            Ok(_) => return Ok(number),
+            Err(state::Failure::Conflict(version)) => conflict = version,
+            Err(failure) => return Err(failure),
+        }
+    }
+    Err(state::Failure::Conflict(conflict))
 }

@@ -1,5 +1,5 @@
 //! An actor that does the operations of its input, a list `ops`, and returns one result for each: on
-//! state (`get`, `put`, `delete`, `keys`), requests with a secret (`send`), and `log` and `fail` with
+//! state (`get`, `put`, `delete`, `increase`, `keys`), requests with a secret (`send`), and `log` and `fail` with
 //! everything that it has seen so far.
 
 use hostile_support::host::types::Header;
