@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::output::depth_allowed;
+use crate::output::readable;
 use crate::text::clean;
 
 /// A plugin's answer: JSON text, without white space around it, nested no deeper than `serde_json`
@@ -16,13 +16,13 @@ use crate::text::clean;
 pub struct Json(Arc<RawValue>);
 
 impl Json {
-    /// Checks a text: its syntax and its depth.
+    /// Checks a text: its syntax, its depth, and that its strings and numbers have values.
     ///
     /// # Errors
     /// Why it is not JSON, or that it is nested too deep.
     pub(crate) fn checked(text: String) -> Result<Self, String> {
         let json = Self::joined(text)?;
-        depth_allowed(&json)?;
+        readable(&json)?;
         Ok(json)
     }
 

@@ -1,4 +1,6 @@
-//! Checks a plugin's answer: size, syntax and nesting.
+//! Checks a plugin's answer: size, syntax, nesting, and what syntax allows but readers of JSON refuse.
+
+mod values;
 
 use crate::error::{Limit, PluginError};
 use crate::json::Json;
@@ -16,14 +18,20 @@ pub(crate) fn checked(text: String, limits: &Limits) -> Result<Json, PluginError
     Json::checked(text).map_err(PluginError::BadOutput)
 }
 
-/// Whether the text is JSON, at most [`MAX_DEPTH`] deep; else why not.
+/// Whether the text is JSON, at most [`MAX_DEPTH`] deep, whose strings and numbers every reader can take;
+/// else why not.
 pub(crate) fn valid(text: &str) -> Result<(), String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|e| clean(&e.to_string(), 500))?;
-    depth_allowed(text)
+    readable(text)
 }
 
-/// Whether valid JSON is at most [`MAX_DEPTH`] deep.
-pub(crate) fn depth_allowed(json: &str) -> Result<(), String> {
+/// Whether text of valid syntax is at most [`MAX_DEPTH`] deep, and its strings and numbers have values.
+pub(crate) fn readable(json: &str) -> Result<(), String> {
+    depth_allowed(json)?;
+    values::check(json)
+}
+
+fn depth_allowed(json: &str) -> Result<(), String> {
     // Most answers are long strings with fewer brackets than that, in strings or not, and counting is
     // faster than reading.
     let opening = |byte: &&u8| matches!(byte, b'[' | b'{');
@@ -130,6 +138,8 @@ mod tests {
             "\"a\nb\"",
             "1 2",
             "'x'",
+            r#"{"s": "\ud800"}"#,
+            "[1e999]",
             &deep,
         ] {
             let got = checked(bad.to_owned(), &limits());
@@ -141,6 +151,10 @@ mod tests {
         assert!(matches!(
             checked_list(&["1".into(), "2]".into()], &limits()),
             Err(PluginError::BadOutput(text)) if text.starts_with("item 1")
+        ));
+        assert!(matches!(
+            checked_list(&["1".into(), "-1E400".into()], &limits()),
+            Err(PluginError::BadOutput(text)) if text.starts_with("item 1: number out of range")
         ));
     }
 

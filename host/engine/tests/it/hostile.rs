@@ -217,7 +217,15 @@ async fn a_log_flood_is_cut_and_cleaned() {
 #[tokio::test]
 async fn an_extractors_answer_is_checked() {
     let engine = engine_with("bad-output").await;
-    for role in ["empty", "not-json", "nan", "control", "deep"] {
+    for role in [
+        "empty",
+        "not-json",
+        "nan",
+        "surrogate",
+        "number",
+        "control",
+        "deep",
+    ] {
         let error = extract(&engine, role).await.unwrap_err();
         assert!(
             matches!(error, PluginError::BadOutput(_)),

@@ -5,6 +5,8 @@ hostile_support::extractor!(|role, _, _| match role {
     "empty" => Ok(String::new()),
     "not-json" => Ok("{\"title\": ".to_owned()),
     "nan" => Ok("{\"score\": NaN}".to_owned()),
+    "surrogate" => Ok("{\"title\": \"\\ud800\"}".to_owned()),
+    "number" => Ok("{\"score\": 1e999}".to_owned()),
     "control" => Ok("{\"title\": \"a\u{0}b\"}".to_owned()),
     "deep" => Ok("[".repeat(100_000) + &"]".repeat(100_000)),
     "long" => Ok(string(40 << 20)),
