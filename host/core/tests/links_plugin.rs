@@ -63,9 +63,30 @@ fn pass_and_plugin_find_the_same_links() {
         "<svg><a xlink:href=/svg><text>drawn</text></a></svg><a name=anchor>none</a><A HREF=/UPPER>Upper</A>",
         "<a href=/script-inside>before<script>x</script><style>y</style>after</a>",
         "<a href='/multi\nline'>multi\n   line\u{a0}text</a><a href='  /blank  '>b</a>",
+        "<a href=/fb><svg><title>Face &amp; book</title></svg></a><a href=/i><span aria-label='I &amp; J'></span></a>",
+        "<a href=/t title=T><i aria-label=L></i></a><a href=/b><img alt=Alt><b aria-label=L></b></a><a href=/open><a href=/own aria-label=Own></a>",
         "",
         "<a href=/unclosed>to the end",
     ] {
         assert_eq!(by_pass(html), by_plugin(html), "{html}");
     }
+}
+
+#[test]
+fn pass_and_plugin_find_the_links_of_a_page_in_a_noscript() {
+    let posts: String = (0..30)
+        .map(|n| {
+            format!("<article><h2><a href='/t/{n}?a=1&amp;b' rel=ugc>Post {n}</a></h2><p>What {n} says of webs.</article>")
+        })
+        .collect();
+    let small = "<noscript><a href=/small>x</a></noscript>";
+    let page = format!("<a href=/own>Own</a>{small}<noscript>{posts}</noscript>");
+    let found = by_pass(&page);
+    assert_eq!(found.len(), 31);
+    assert_eq!(found.last().unwrap().1, "Post 29");
+    assert_eq!(found, by_plugin(&page));
+    // Beside a text of its own, it is a copy of it.
+    let full = format!("<p>{}</p>{page}", "Words of the page itself. ".repeat(200));
+    assert_eq!(by_pass(&full).len(), 1);
+    assert_eq!(by_pass(&full), by_plugin(&full));
 }

@@ -109,6 +109,17 @@ impl<'h> Tokens<'h> {
         Some(self.html.get(found.value.clone()).unwrap_or(""))
     }
 
+    /// The raw text that the start tag just read is followed by, as of `noscript`; empty where it
+    /// begins none. It is no token.
+    pub fn raw_text(&self) -> &'h str {
+        match self.raw {
+            Some(Raw::Text(name)) => {
+                self.text(self.at, self.at + raw_len(self.rest(self.at), name))
+            }
+            _ => "",
+        }
+    }
+
     fn text(&self, from: usize, to: usize) -> &'h str {
         self.html.get(from..to).unwrap_or("")
     }

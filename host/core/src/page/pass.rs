@@ -20,6 +20,9 @@ const SUSPICIOUSLY_SHORT: u64 = 200;
 /// Hidden content this long is taken for the page's own in that case.
 const PLAUSIBLY_CONTENT: usize = 2_000;
 
+/// A `noscript` this long, in bytes, may hold a page.
+const PLAUSIBLY_PAGE: usize = 1_500;
+
 /// Most images whose `alt` may replace a link's text.
 const MAX_ALTS: usize = 10_000;
 
@@ -38,16 +41,8 @@ pub fn page_text(html: &str, base_url: &str, most: usize) -> (PageFacts, String)
 
 fn read(html: &str, keep: Option<usize>) -> State<'_> {
     let mut state = State::new(keep);
-    let mut tokens = Tokens::new(html);
-    while let Some(token) = tokens.next() {
-        match token {
-            Token::Start(tag) => state.start(tag, &tokens),
-            Token::End(name) => state.end(name),
-            Token::Text(text) => state.text(text),
-            Token::Verbatim(text) => state.visible(text),
-            Token::Title(text) => state.title(text),
-        }
-    }
+    state.source(html);
+    state.show_noscript();
     state.show_hidden();
     state
 }
@@ -56,8 +51,10 @@ fn read(html: &str, keep: Option<usize>) -> State<'_> {
 struct SourceLink<'h> {
     href: &'h str,
     rel: &'h str,
-    /// Replaces missing text: `alt`, `aria-label` or `title`.
+    /// Replaces missing text: `alt` or `aria-label`, or `aria-label` of an element in it.
     label: &'h str,
+    /// Replaces a missing label: `title`, or the title of a drawing in it, which is text.
+    title: (&'h str, Place),
     /// Its text, in [`State::anchors`].
     text: Range<usize>,
 }
@@ -65,6 +62,10 @@ struct SourceLink<'h> {
 struct State<'h> {
     hasher: TextHasher,
     elements: OpenElements,
+    /// The longest source in a `noscript`.
+    noscript: &'h str,
+    /// That source is being read: it says nothing of the document.
+    in_noscript: bool,
     /// Texts that are hidden at first, while next to nothing is visible; empty between blocks.
     hidden: Vec<&'h str>,
     /// Buffer for text with decoded references.
@@ -94,6 +95,8 @@ impl<'h> State<'h> {
         Self {
             hasher: TextHasher::new(keep),
             elements: OpenElements::default(),
+            noscript: "",
+            in_noscript: false,
             hidden: Vec::new(),
             scratch: String::new(),
             title: None,
@@ -112,14 +115,56 @@ impl<'h> State<'h> {
         }
     }
 
+    /// Reads the tokens of a source.
+    fn source(&mut self, html: &'h str) {
+        let mut tokens = Tokens::new(html);
+        while let Some(token) = tokens.next() {
+            match token {
+                Token::Start(tag) => self.start(tag, &tokens),
+                Token::End(name) => self.end(name),
+                Token::Text(text) => self.text(text),
+                Token::Verbatim(text) => self.visible(text),
+                Token::Title(text) => self.title(text),
+            }
+        }
+    }
+
+    /// Where nearly all text of the page is in a `noscript`, that is the page: forums that are
+    /// applications keep their threads there. Its text and links follow the page's own.
+    fn show_noscript(&mut self) {
+        let source = std::mem::take(&mut self.noscript);
+        let shorter_than = |bytes: usize| self.hasher.is_shorter((bytes / 2) as u64);
+        if source.len() < PLAUSIBLY_PAGE
+            || !shorter_than(source.len())
+            || !shorter_than(text_bytes(source))
+        {
+            return;
+        }
+        self.close_link();
+        self.elements = OpenElements::default();
+        self.hasher.gap();
+        self.in_noscript = true;
+        self.source(source);
+    }
+
     fn start(&mut self, tag: Tag, tokens: &Tokens<'h>) {
         self.unseen = false;
+        if tag.name != names::A {
+            self.label_link(tokens);
+        }
         match tag.name {
             names::A => self.anchor(tokens),
             names::AREA => {
                 self.push(tokens);
             }
             names::IMG => self.image(tokens),
+            names::BASE | names::LINK | names::META if self.in_noscript => {}
+            names::NOSCRIPT => {
+                let source = tokens.raw_text();
+                if source.len() > self.noscript.len() {
+                    self.noscript = source;
+                }
+            }
             names::BASE => self.base = self.base.or_else(|| tokens.attribute("href")),
             names::LINK => self.link(tokens),
             names::META => self.meta(tokens),
@@ -165,6 +210,12 @@ impl<'h> State<'h> {
 
     fn text(&mut self, text: &'h str) {
         if std::mem::take(&mut self.unseen) {
+            if self.drawing_title
+                && let Some(link) = self.open.and_then(|index| self.found.get_mut(index))
+                && link.title.0.trim().is_empty()
+            {
+                link.title = (text, Place::Text);
+            }
             return;
         }
         if self.elements.hide()
@@ -206,7 +257,7 @@ impl<'h> State<'h> {
 
     /// Keeps the first title that has text; cut before its references are decoded.
     fn title(&mut self, text: &str) {
-        if self.title.is_none() {
+        if self.title.is_none() && !self.in_noscript {
             let cut = text.floor_char_boundary(MAX_TITLE_BYTES);
             self.title = Some(text.get(..cut).unwrap_or("").to_owned());
         }
@@ -254,18 +305,27 @@ impl<'h> State<'h> {
             return None;
         }
         let given = |name: &&str| tag.attribute(name).filter(|label| !label.is_empty());
-        let label = ["alt", "aria-label", "title"]
-            .iter()
-            .find_map(given)
-            .unwrap_or("");
+        let label = ["alt", "aria-label"].iter().find_map(given).unwrap_or("");
+        let title = given(&"title").unwrap_or("");
         let start = self.anchors.len();
         self.found.push(SourceLink {
             href,
             rel: tag.attribute("rel").unwrap_or(""),
             label,
+            title: (title, Place::Attribute),
             text: start..start,
         });
         Some(self.found.len() - 1)
+    }
+
+    /// Takes the label of an element for that of the link around it, which has no text yet.
+    fn label_link(&mut self, tag: &Tokens<'h>) {
+        if let Some(link) = self.open.and_then(|index| self.found.get_mut(index))
+            && !self.begun
+            && link.label.is_empty()
+        {
+            link.label = tag.attribute("aria-label").unwrap_or("");
+        }
     }
 
     fn image(&mut self, tag: &Tokens<'h>) {
@@ -357,11 +417,14 @@ impl<'h> State<'h> {
             let mut anchor = Cow::Borrowed(text);
             if anchor.is_empty() {
                 label = one_line(&label);
-                anchor = Cow::Owned(if label.is_empty() {
-                    one_line(&decoded(found.label))
-                } else {
-                    label
-                });
+                if label.is_empty() {
+                    label = one_line(&decoded(found.label));
+                }
+                if label.is_empty() {
+                    let (title, place) = found.title;
+                    label = one_line(&decoded_in(title, place));
+                }
+                anchor = Cow::Owned(label);
                 let cut = anchor.floor_char_boundary(MAX_ANCHOR_BYTES);
                 anchor.to_mut().truncate(cut);
             }
@@ -380,6 +443,18 @@ impl<'h> State<'h> {
         }
         links
     }
+}
+
+/// How much text a source has, white space aside.
+fn text_bytes(html: &str) -> usize {
+    let mut bytes = 0;
+    let mut tokens = Tokens::new(html);
+    while let Some(token) = tokens.next() {
+        if let Token::Text(text) | Token::Verbatim(text) = token {
+            bytes += text.split_ascii_whitespace().map(str::len).sum::<usize>();
+        }
+    }
+    bytes
 }
 
 fn forbids_following(rel: &str) -> bool {

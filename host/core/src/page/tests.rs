@@ -136,7 +136,7 @@ fn a_link_without_text_uses_its_alternative_text() {
         anchors(
             "<a href=1><svg><title>icon</title><style>.a{}</style><desc>d</desc></svg></a><a href=2 alt=A title=T>"
         ),
-        ["", "A"]
+        ["icon", "A"]
     );
     assert_eq!(anchors("<a href=1>é"), ["é"]);
     let long = "wörter ".repeat(1000);
@@ -206,6 +206,25 @@ fn the_first_usable_base_applies_to_all_links() {
             .len(),
         1
     );
+}
+
+#[test]
+fn the_hash_is_that_of_a_page_in_a_noscript() {
+    let page = |last: &str| {
+        let posts: String = (0..40)
+            .map(|n| format!("<p>What post {n} says of webs, of silk and of spiders.</p>"))
+            .collect();
+        format!("<title>T</title><div>Loading</div><noscript>{posts}<p>{last}</p></noscript>")
+    };
+    assert_ne!(hash(&page("before")), hash(&page("after")));
+    assert!(facts(&page("")).text_chars > 1_000);
+    let meta = "<meta name=robots content=noindex><base href=/b/><link rel=canonical href=/c><a href=x>x</a>";
+    let found = facts(&page(meta));
+    assert!(!found.robots.noindex && found.canonical.is_none() && found.base == URL);
+    assert_eq!(found.links.len(), 1);
+    // Beside a text of its own, a noscript is no page.
+    let beside = |last: &str| page(last) + &"<p>Words of the page itself.</p>".repeat(200);
+    assert_eq!(hash(&beside("before")), hash(&beside("after")));
 }
 
 #[test]
