@@ -11,6 +11,8 @@ settings! {
         pub concurrent: usize = 8,
         /// Most queued and running runs of one project; further ones are answered 429.
         pub queue_per_project: u32 = 1_000,
+        /// Most MiB of the inputs of these runs; further ones are answered 429.
+        pub queue_mib_per_project: u64 = 64,
         /// Time limit of a run, in seconds; an attempt that takes over from a dead process has it
         /// anew. A tier's max_run_seconds may be lower.
         pub max_seconds: u64 = 3_600,

@@ -45,6 +45,10 @@ pub async fn submit(
             idem: request.idem,
             enqueued_at: actors.clock.now(),
             most_active: actors.job_config.queue_per_project,
+            most_input_bytes: actors
+                .job_config
+                .queue_mib_per_project
+                .saturating_mul(1 << 20),
         })
         .await?;
     if matches!(created, JobCreated::New(_)) {

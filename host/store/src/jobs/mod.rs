@@ -112,6 +112,8 @@ pub struct NewJob<'a> {
     pub enqueued_at: DateTime<Utc>,
     /// Most queued and running jobs of the project.
     pub most_active: u32,
+    /// Most bytes of their inputs.
+    pub most_input_bytes: u64,
 }
 
 /// Result of creating a job.
@@ -125,6 +127,8 @@ pub enum JobCreated {
     OtherBody,
     /// The project has as many queued and running jobs as it may.
     QueueFull,
+    /// The inputs of the project's queued and running jobs have as many bytes as they may.
+    InputsFull,
 }
 
 /// A job.
@@ -184,9 +188,12 @@ impl Store {
                     });
                 }
             }
-            let active = sql::jobs::count_active(tx, new.project).await?;
+            let (active, bytes) = sql::jobs::count_active(tx, new.project).await?;
             if active >= u64::from(new.most_active) {
                 return Ok(JobCreated::QueueFull);
+            }
+            if bytes.saturating_add(new.input.len() as u64) > new.most_input_bytes {
+                return Ok(JobCreated::InputsFull);
             }
             Ok(JobCreated::New(Box::new(sql::jobs::insert(tx, new).await?)))
         })

@@ -124,20 +124,20 @@ per_database! {
             .transpose()
     }
 
-    /// Number of queued and running jobs of the project.
+    /// Number of queued and running jobs of the project, and the bytes of their inputs.
     pub(crate) async fn count_active(
         conn: &mut Conn,
         project: ProjectId,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<(u64, u64), StoreError> {
         // `+ 0` makes SQLite use the index on active jobs, of which there are few.
-        let active: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM jobs
+        let (active, bytes): (i64, i64) = sqlx::query_as(
+            "SELECT count(*), CAST(COALESCE(sum(octet_length(input)), 0) AS BIGINT) FROM jobs
              WHERE status IN ('queued', 'running') AND project_id + 0 = $1",
         )
         .bind(project.get())
         .fetch_one(&mut *conn)
         .await?;
-        Ok(active.unsigned_abs())
+        Ok((active.unsigned_abs(), bytes.unsigned_abs()))
     }
 
     /// Queues a job.

@@ -43,6 +43,7 @@ fn new_job(project: ProjectId) -> NewJob<'static> {
         idem: None,
         enqueued_at: now(),
         most_active: 10,
+        most_input_bytes: 1_000,
     }
 }
 
@@ -301,4 +302,17 @@ async fn an_idempotency_key_lasts_a_day(options: Options) {
         store.create_job(&full).await.unwrap(),
         JobCreated::QueueFull
     );
+    let long = format!("[{}]", "1,".repeat(400) + "1");
+    let large = NewJob {
+        input: &long,
+        ..new_job(project)
+    };
+    let queued = store.create_job(&large).await.unwrap();
+    assert!(matches!(queued, JobCreated::New(_)), "{queued:?}");
+    assert_eq!(
+        store.create_job(&large).await.unwrap(),
+        JobCreated::InputsFull
+    );
+    let small = store.create_job(&new_job(project)).await.unwrap();
+    assert!(matches!(small, JobCreated::New(_)), "{small:?}");
 }

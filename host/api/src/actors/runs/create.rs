@@ -121,6 +121,14 @@ pub(super) async fn create_run(
             ),
             RETRY_AFTER,
         )),
+        JobCreated::InputsFull => Err(ApiError::rate_limited(
+            format!(
+                "the inputs of the project's queued and running runs of actors would have more than \
+                 {} MiB (setting jobs.queue_mib_per_project)",
+                app.actors.job_config.queue_mib_per_project
+            ),
+            RETRY_AFTER,
+        )),
     }
 }
 
