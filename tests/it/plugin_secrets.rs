@@ -251,7 +251,10 @@ async fn a_secret_needs_a_permission_for_its_name_and_is_the_projects_own() {
     let send = json!([{"op": "send", "url": granted.url("/")}]);
     let denied = run(&client, send.clone()).await.ok()["data"]["results"][0]["error"].clone();
     assert!(
-        denied.as_str().unwrap().contains("permission secrets"),
+        denied
+            .as_str()
+            .unwrap()
+            .contains("permission secret=token: "),
         "{denied}"
     );
     install(&client, "?grant=http&grant=secret%3Dtoken").await;

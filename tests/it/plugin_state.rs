@@ -114,6 +114,33 @@ async fn values_are_kept_swapped_listed_and_expire_on_postgres() {
     values_are_kept_swapped_listed_and_expire(Service::on_postgres().await).await;
 }
 
+async fn calls_that_change_one_value_at_once_all_succeed(service: Service) {
+    let client = service.client();
+    install(&client, "?grant=all").await;
+    let increase = json!([{"op": "increase", "key": "visits"}]);
+    let calls = (0..30).map(|_| run(&client, increase.clone()));
+    let mut numbers: Vec<u64> = futures::future::join_all(calls)
+        .await
+        .into_iter()
+        .map(|results| {
+            let number = results[0].as_u64();
+            number.unwrap_or_else(|| panic!("{results:?}"))
+        })
+        .collect();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(1..=30));
+}
+
+#[tokio::test]
+async fn calls_that_change_one_value_at_once_all_succeed_on_sqlite() {
+    calls_that_change_one_value_at_once_all_succeed(Service::start().await).await;
+}
+
+#[tokio::test]
+async fn calls_that_change_one_value_at_once_all_succeed_on_postgres() {
+    calls_that_change_one_value_at_once_all_succeed(Service::on_postgres().await).await;
+}
+
 #[tokio::test]
 async fn values_are_apart_by_project_and_plugin() {
     let service = Service::with(small).await;
@@ -147,7 +174,9 @@ async fn values_are_bounded_and_need_a_permission() {
     let results = run(&ours, put).await;
     assert_eq!(
         results,
-        [json!({"not-granted": "permission state is not granted"})]
+        [
+            json!({"not-granted": "permission state: it was not granted; add ?grant=state to the upload, or set plugins.grants for a plugin of the folder"})
+        ]
     );
     install(&ours, "?grant=all").await;
     let results = run(

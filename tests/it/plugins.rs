@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use orbweaver_engine::manifest;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
@@ -124,6 +125,37 @@ async fn an_upload_gets_only_the_named_permissions() {
     let said = call.error(500, "PLUGIN_FAILED");
     assert!(said.contains("permission http does not cover"), "{said}");
     assert_eq!(origin.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn an_upload_is_warned_of_grants_in_vain_and_of_domains_that_others_serve() {
+    let service = Service::start().await;
+    let client = service.client();
+    let bytes = std::fs::read(fixture("good-fetcher")).expect("a fixture");
+    let text = manifest::read_text(&bytes).expect("a manifest");
+    let upload = async |name: &str, query: &str| {
+        let renamed = text.replace("\"good-fetcher\"", &format!("\"{name}\""));
+        let component = manifest::embed(&bytes, &renamed).expect("a component");
+        let path = format!("/v1/plugins/{name}{query}");
+        let answer = client.send("PUT", &path, &WASM, &component).await;
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json()["warnings"].clone()
+    };
+    assert_eq!(upload("b-fetcher", "?grant=http").await, Value::Null);
+    let warnings = upload("a-fetcher", "?grant=http&grant=state&grant=all").await;
+    let said = |domain: &str| {
+        format!(
+            "fetcher.domains: the fetcher `b-fetcher` lists {domain} as well; `b-fetcher` serves it"
+        )
+    };
+    assert_eq!(
+        warnings,
+        json!([
+            "grant: `state` has no effect, because the manifest does not ask for it",
+            said("example.com"),
+            said("*.example.org"),
+        ])
+    );
 }
 
 #[tokio::test]

@@ -143,7 +143,8 @@ async fn an_upload_that_imports_state_needs_the_grant() {
     let said = refused.error(422, "INVALID_INPUT");
     assert_eq!(
         said,
-        "body: imports orbweaver:plugin/state@1.1.0 (permission state), which is not granted"
+        "body: imports orbweaver:plugin/state@1.1.0 (permission state: it was not granted; add ?grant=state to \
+             the upload, or set plugins.grants for a plugin of the folder)"
     );
     let path = "/v1/plugins/hook-keeper?grant=http&grant=state";
     let item = client.send("PUT", path, &WASM, &component).await;

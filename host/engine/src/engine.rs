@@ -22,7 +22,7 @@ use crate::journal::{CallOrigin, Caller, Journal, RunRef, project_of};
 use crate::kind::Kind;
 use crate::load::{Grants, file_name};
 use crate::plugin::{PluginInfo, Source};
-use crate::registry::Visible;
+use crate::registry::{Rival, Visible};
 use crate::tenancy::ProjectPolicy;
 use crate::verdict::{self, Verdict};
 
@@ -363,6 +363,12 @@ impl Engine {
     /// The actor with this name.
     pub fn actor(&self, name: &str) -> Option<PluginInfo> {
         self.plugin(Kind::Actor, name)
+    }
+
+    /// Fetchers that list a domain of the fetcher of this name, too: those of the same project if it is the project's
+    /// own, else those of the instance.
+    pub fn rivals(&self, fetcher: &str) -> Vec<Rival> {
+        self.inner.registry().rivals(self.project(), fetcher)
     }
 
     /// The fetcher that serves this host name.

@@ -268,6 +268,16 @@ impl PluginError {
         }
     }
 
+    /// The text with the kind in front of it, once, for lists of failures.
+    pub fn told(&self) -> String {
+        let (kind, text) = (self.kind(), self.to_string());
+        match self {
+            Self::BadOutput(why) => format!("{kind}: {why}"),
+            _ if text.starts_with(&format!("{kind}: ")) => text,
+            _ => format!("{kind}: {text}"),
+        }
+    }
+
     /// A stable lower-case name, for metrics, logs and answers: the code of a plugin's own error,
     /// else what happened to the call.
     pub fn kind(&self) -> &'static str {
@@ -327,8 +337,8 @@ pub enum LoadError {
     /// The file's name differs from the one that the manifest requires.
     #[error("file name: {0}")]
     FileName(String),
-    /// It imports something that is not granted, or not part of the interface.
-    #[error("imports {0}, which is not granted")]
+    /// It imports what is not granted, or not part of the interface; says what to do about it.
+    #[error("imports {0}")]
     Import(String),
     /// It lacks the export that its kind needs, or has another version of it.
     #[error("exports: {0}")]
@@ -374,6 +384,32 @@ mod tests {
         }
         for unknown in ["", "FAILED", "sold-out", "Invalid-Input"] {
             assert_eq!(ErrorCode::of(unknown), ErrorCode::Failed, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_a_failure_is_told_once() {
+        let deadline = Limit::Cpu(Duration::from_secs(1));
+        for (error, told) in [
+            (
+                PluginError::Trap("unreachable".to_owned()),
+                "trap: unreachable",
+            ),
+            (
+                PluginError::Limit(deadline),
+                "deadline: more than 1000 ms of CPU",
+            ),
+            (
+                PluginError::Limit(Limit::Memory(7)),
+                "limit: memory: more than 7 bytes",
+            ),
+            (PluginError::BadOutput("EOF".to_owned()), "bad-output: EOF"),
+            (
+                PluginError::invalid("n: is no number"),
+                "invalid-input: n: is no number",
+            ),
+        ] {
+            assert_eq!(error.told(), told);
         }
     }
 

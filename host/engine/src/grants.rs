@@ -1,6 +1,12 @@
 //! Permissions: requested by manifests and granted by the operator.
 
+mod denial;
+mod names;
+
 use serde::{Deserialize, Serialize};
+
+pub(crate) use denial::Need;
+pub(crate) use names::RoleSet;
 
 /// Host patterns `scheme://host:port`, e.g. `https://*.example.com`.
 ///
@@ -272,6 +278,10 @@ pub(crate) struct EffectivePermissions {
     pub wasi: Vec<String>,
     /// The granted part of the requested permissions, for listings.
     pub listed: Permissions,
+    /// What the manifest requests.
+    asked: Permissions,
+    /// What was granted to a project's plugin, of which its tier allows a part.
+    accepted: Option<Permissions>,
 }
 
 impl EffectivePermissions {
@@ -283,7 +293,12 @@ impl EffectivePermissions {
 
     /// These permissions ∩ those granted.
     pub fn narrowed(&self, granted: &Permissions) -> Result<Self, String> {
-        Self::intersect(&self.http, &self.listed, granted)
+        let narrowed = Self::intersect(&self.http, &self.listed, granted)?;
+        Ok(Self {
+            asked: self.asked.clone(),
+            accepted: Some(self.listed.clone()),
+            ..narrowed
+        })
     }
 
     fn intersect(
@@ -333,49 +348,14 @@ impl EffectivePermissions {
             secrets,
             wasi,
             listed,
+            asked: asked.clone(),
+            accepted: None,
         })
     }
 
     /// Whether a WASI interface is linked.
     pub fn has_wasi(&self, capability: &str) -> bool {
         self.wasi.iter().any(|c| c == capability)
-    }
-}
-
-/// Roles of extractors that may be run, or names of secrets that may be used.
-#[derive(Clone, Debug)]
-pub(crate) enum RoleSet {
-    Any,
-    These(Vec<String>),
-}
-
-impl RoleSet {
-    /// The names that both lists have.
-    fn both(asked: &[String], granted: &[String]) -> Self {
-        let any = |list: &[String]| list.iter().any(|name| name == "*");
-        match (any(asked), any(granted)) {
-            (true, true) => Self::Any,
-            (true, false) => Self::These(granted.to_vec()),
-            (false, true) => Self::These(asked.to_vec()),
-            (false, false) => {
-                let both = asked.iter().filter(|name| granted.contains(name));
-                Self::These(both.cloned().collect())
-            }
-        }
-    }
-
-    fn listed(&self) -> Vec<String> {
-        match self {
-            Self::Any => vec!["*".to_owned()],
-            Self::These(names) => names.clone(),
-        }
-    }
-
-    pub fn allows(&self, role: &str) -> bool {
-        match self {
-            Self::Any => true,
-            Self::These(roles) => roles.iter().any(|r| r == role),
-        }
     }
 }
 

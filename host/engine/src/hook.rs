@@ -12,6 +12,7 @@ pub(crate) mod selftest;
 pub(crate) mod verdict;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use deliver::Delivery;
 
@@ -124,8 +125,9 @@ pub struct PageWork {
     pub outputs: Vec<(String, String)>,
     /// Its new links within the scope.
     pub links: Vec<FoundLink>,
-    /// Whether it may be fetched again; if not, a hook that asks for it accepts the response.
-    pub may_retry: bool,
+    /// The longest wait before it is fetched again; `None` if it is not fetched again: a hook that asks for
+    /// it then accepts the response.
+    pub retry_within: Option<Duration>,
 }
 
 /// What the hooks of a crawl decide about a page.

@@ -2,7 +2,7 @@
 
 use crate::api_version;
 use crate::error::LoadError;
-use crate::grants::EffectivePermissions;
+use crate::grants::{EffectivePermissions, Need};
 use crate::inspect::Inspection;
 use crate::kind::Kind;
 use crate::manifest::{API_VERSION, HookPoint};
@@ -22,14 +22,64 @@ pub(crate) enum World {
 /// Determines the world by the exports, and checks every import against it and the grants.
 pub(crate) fn check(found: &Inspection, grants: &EffectivePermissions) -> Result<World, LoadError> {
     let world = world(found)?;
-    let refused = found
-        .imports
-        .iter()
-        .filter_map(|import| allowed(import, world, grants).err());
+    let mut refused: Vec<Refusal<'_>> = Vec::new();
+    for import in &found.imports {
+        if let Err(why) = allowed(import, world, grants) {
+            // One import of a permission stands for all of them.
+            let is_said = |earlier: &Refusal<'_>| matches!((&earlier.why, &why), (Why::Permission(a), Why::Permission(b)) if a == b);
+            if !refused.iter().any(is_said) {
+                refused.push(Refusal { import, why });
+            }
+        }
+    }
+    if refused.is_empty() {
+        return Ok(world);
+    }
     // A program that uses files also imports the clocks of their times: the files are the cause.
-    match refused.min_by_key(|refusal| !refusal.to_string().contains("wasi:filesystem/")) {
-        Some(refusal) => Err(refusal),
-        None => Ok(world),
+    refused.sort_by_key(|refusal| refusal.why != Why::Permission(Need::Wasi("filesystem")));
+    let texts: Vec<String> = refused.iter().map(|one| one.told(grants)).collect();
+    Err(LoadError::Import(texts.join("; ")))
+}
+
+/// An import that a plugin may not have.
+struct Refusal<'a> {
+    import: &'a str,
+    why: Why<'a>,
+}
+
+#[derive(PartialEq, Eq)]
+enum Why<'a> {
+    /// It needs a permission.
+    Permission(Need<'a>),
+    /// The interface has another version here.
+    Version,
+    /// Plugins of this kind do not have it.
+    World,
+    /// No plugin has it.
+    Unknown,
+}
+
+impl Refusal<'_> {
+    fn told(&self, grants: &EffectivePermissions) -> String {
+        let import = self.import;
+        match self.why {
+            Why::Permission(need) => {
+                let hint = match need {
+                    Need::Wasi("filesystem") => {
+                        "; there are no files: the plugin or a library of it uses std::fs or its like"
+                    }
+                    _ => "",
+                };
+                let (permission, remedy) = (need.grant(), grants.remedy(need));
+                format!("{import} (permission {permission}: {remedy}{hint})")
+            }
+            Why::Version => {
+                let versions = api_version::supported();
+                format!("{import}, but this host supports {versions}")
+            }
+            Why::World => format!("{import}, which plugins of this kind do not have"),
+            Why::Unknown => format!("{import}, which is not part of the interface"),
+        }
     }
 }
 
@@ -87,17 +137,15 @@ fn ours(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix("orbweaver:plugin/")?.split_once('@')
 }
 
-fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<(), LoadError> {
-    let refused = |why: &str| {
-        Err(LoadError::Import(if why.is_empty() {
-            import.to_owned()
-        } else {
-            format!("{import} ({why})")
-        }))
-    };
+fn allowed<'a>(
+    import: &'a str,
+    world: World,
+    grants: &EffectivePermissions,
+) -> Result<(), Why<'a>> {
+    let needs = |need: Need<'a>| Err(Why::Permission(need));
     if let Some((interface, version)) = ours(import) {
         if !api_version::is_supported(version) {
-            return refused(&format!("this host supports {}", api_version::supported()));
+            return Err(Why::Version);
         }
         let is_actor = matches!(world, World::Actor | World::ActorSync);
         let is_fetcher = matches!(world, World::Fetcher | World::FetcherSync);
@@ -116,25 +164,25 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
             "crawl" if world == World::Hook => Ok(()),
             // Refused here, because a hook that has it waits for the database on every page.
             "state" if world == World::Hook && grants.state => Ok(()),
-            "state" if world == World::Hook => refused("permission state"),
+            "state" if world == World::Hook => needs(Need::State),
             "crawl-data" if world == World::ActorSync => Ok(()),
             "crawl-data" if is_actor && grants.crawl_data => Ok(()),
-            "crawl-data" if is_actor => refused("permission crawl-data"),
+            "crawl-data" if is_actor => needs(Need::CrawlData),
             "http" if calls_host && !grants.http.is_empty() => Ok(()),
-            "http" if calls_host => refused("permission http"),
+            "http" if calls_host => needs(Need::Http),
             "rendering" if calls_host && grants.render => Ok(()),
-            "rendering" if calls_host => refused("permission render"),
-            _ => refused("outside the world"),
+            "rendering" if calls_host => needs(Need::Render),
+            _ => Err(Why::World),
         };
     }
     let Some((package, version)) = import.split_once('@') else {
-        return refused("");
+        return Err(Why::Unknown);
     };
     if !version.starts_with("0.2.") {
-        return refused("");
+        return Err(Why::Unknown);
     }
     let Some((package, interface)) = package.split_once('/') else {
-        return refused("");
+        return Err(Why::Unknown);
     };
     match (package, interface) {
         ("wasi:cli", _) | ("wasi:io", "error" | "poll" | "streams") => Ok(()),
@@ -144,17 +192,10 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
             if grants.has_wasi(capability) {
                 Ok(())
             } else {
-                refused(&match capability {
-                    "filesystem" => {
-                        "permission wasi=filesystem; there are no files: the plugin or \
-                                     a library of it uses std::fs or its like"
-                            .to_owned()
-                    }
-                    other => format!("permission wasi={other}"),
-                })
+                needs(Need::Wasi(capability))
             }
         }
-        _ => refused(""),
+        _ => Err(Why::Unknown),
     }
 }
 
@@ -238,6 +279,27 @@ mod tests {
     }
 
     #[test]
+    fn all_permissions_that_are_missing_are_named_at_once() {
+        let imports = [
+            "wasi:clocks/wall-clock@0.2.6",
+            "wasi:clocks/monotonic-clock@0.2.6",
+            "orbweaver:plugin/http@1.0.0",
+            "orbweaver:plugin/state@1.1.0",
+            "evil:corp/backdoor",
+        ];
+        let plugin = component("actor", &imports, &["orbweaver:plugin/acting@1.0.0"]);
+        let error = check(&plugin, &granted(&[])).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "imports wasi:clocks/wall-clock@0.2.6 (permission wasi=clocks: it was not granted; add \
+             ?grant=wasi=clocks to the upload, or set plugins.grants for a plugin of the folder); \
+             orbweaver:plugin/http@1.0.0 (permission http: it was not granted; add ?grant=http to the \
+             upload, or set plugins.grants for a plugin of the folder); evil:corp/backdoor, which is not \
+             part of the interface"
+        );
+    }
+
+    #[test]
     fn files_are_named_before_the_clocks_that_come_with_them() {
         let imports = [
             "wasi:clocks/wall-clock@0.2.6",
@@ -283,7 +345,7 @@ mod tests {
         let state = component("hook", &["orbweaver:plugin/state@1.1.0"], &exports);
         let error = check(&state, &granted(&[])).unwrap_err().to_string();
         assert!(
-            error.contains("orbweaver:plugin/state@1.1.0 (permission state)"),
+            error.contains("orbweaver:plugin/state@1.1.0 (permission state: "),
             "{error}"
         );
         assert_eq!(check(&state, &granted(&["state"])).unwrap(), World::Hook);

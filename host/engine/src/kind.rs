@@ -30,6 +30,16 @@ impl Kind {
         }
     }
 
+    /// Its name with the article: `an actor`.
+    pub const fn with_article(self) -> &'static str {
+        match self {
+            Self::Extractor => "an extractor",
+            Self::Actor => "an actor",
+            Self::Fetcher => "a fetcher",
+            Self::Hook => "a hook",
+        }
+    }
+
     /// Prefix of file names of this kind: `extract-`, `actor-`, `site-`, `hook-`.
     pub const fn file_prefix(self) -> &'static str {
         match self {

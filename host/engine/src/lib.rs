@@ -96,6 +96,7 @@ pub use manifest::{FetcherInfo, FetcherPath, HookPoint, Manifest};
 pub use page::{Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use quarantine::QuarantineState;
+pub use registry::Rival;
 pub use task::{CallOutput, RunBudget};
 pub use tenancy::{ProjectPolicy, lower_priority};
 pub use verdict::Verdict;

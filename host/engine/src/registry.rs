@@ -17,6 +17,17 @@ use crate::plugin::{Plugin, PluginInfo, Source};
 /// Identity of a plugin: (kind, name).
 pub(crate) type Id = (Kind, String);
 
+/// A fetcher that lists the same domain as another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rival {
+    /// Its name.
+    pub name: String,
+    /// The domain, or pattern of domains.
+    pub domain: String,
+    /// Whether it is the one that serves the domain, and not the other one.
+    pub serves: bool,
+}
+
 /// All plugins at one time.
 #[derive(Clone, Default)]
 pub(crate) struct Registry {
@@ -127,11 +138,46 @@ impl Registry {
         Some((plugin, plugin.manifest.roles.first()?))
     }
 
-    /// The fetcher that matches a host name most exactly; any of the project's own comes first.
+    /// The fetcher that matches a host name most exactly, of several the last by name; any of the project's own comes
+    /// first.
     pub fn fetcher(&self, project: Option<ProjectId>, domain: &str) -> Option<&Arc<Plugin>> {
         let own = self.of_project(project).into_iter();
         let own = own.flat_map(|own| own.plugins.values());
         most_exact(own, domain).or_else(|| most_exact(self.instance(), domain))
+    }
+
+    /// Fetchers of the same owner that list a domain of this one, each with the domain, and whether it is the one that
+    /// serves it.
+    pub fn rivals(&self, project: Option<ProjectId>, name: &str) -> Vec<Rival> {
+        let is_it = |plugin: &&Arc<Plugin>| plugin.kind() == Kind::Fetcher && plugin.name() == name;
+        let own = self.of_project(project);
+        let all: Vec<&Arc<Plugin>> = match own {
+            Some(own) if own.plugins.values().any(|plugin| is_it(&plugin)) => {
+                own.plugins.values().collect()
+            }
+            _ => self.instance().collect(),
+        };
+        let Some(plugin) = all.iter().copied().find(is_it) else {
+            return Vec::new();
+        };
+        let domains = |plugin: &Arc<Plugin>| match &plugin.manifest.fetcher {
+            Some(info) => info.domains.clone(),
+            None => Vec::new(),
+        };
+        let mut rivals = Vec::new();
+        for domain in domains(plugin) {
+            for other in all.iter().filter(|other| !Arc::ptr_eq(other, plugin)) {
+                if domains(other).contains(&domain) {
+                    rivals.push(Rival {
+                        name: other.name().to_owned(),
+                        // As `most_exact` decides.
+                        serves: other.name() > name,
+                        domain: domain.clone(),
+                    });
+                }
+            }
+        }
+        rivals
     }
 
     fn instance(&self) -> impl Iterator<Item = &Arc<Plugin>> {
@@ -263,6 +309,7 @@ impl Registry {
     }
 }
 
+/// The one that matches a host name most exactly; of several the last by name.
 fn most_exact<'a>(
     plugins: impl Iterator<Item = &'a Arc<Plugin>>,
     domain: &str,

@@ -32,8 +32,32 @@ pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
         .with_pattern_options(patterns)
         .should_validate_formats(true)
         .build(schema)
-        .map_err(|e| e.to_string())?;
+        .map_err(|error| broken_rule(&error))?;
     Ok(Schema { validator, cost })
+}
+
+/// Where a schema breaks the rules of JSON Schema, and how: `#/properties/limit/type: must be one of …`.
+fn broken_rule(error: &jsonschema::ValidationError<'_>) -> String {
+    let place = error.instance_path().as_str();
+    let rule = match error.kind() {
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            // The list of what is allowed says most.
+            let choices = context
+                .iter()
+                .flatten()
+                .find_map(|choice| match choice.kind() {
+                    ValidationErrorKind::Enum { options } => {
+                        Some(format!("must be one of {options}"))
+                    }
+                    _ => None,
+                });
+            choices.unwrap_or_else(|| error.masked().to_string())
+        }
+        ValidationErrorKind::Enum { options } => format!("must be one of {options}"),
+        ValidationErrorKind::Type { .. } => type_rule(error),
+        _ => error.to_string(),
+    };
+    clean(&format!("#{place}: {rule}"), MAX_MESSAGE_BYTES)
 }
 
 /// The first violation as `field: rule`.
@@ -220,6 +244,27 @@ mod tests {
         let error = compile(&json!({"anyOf": bombs})).err().unwrap();
         assert!(error.contains("MiB"), "{error}");
         assert!(compile(&json!({"patternProperties": {"(a{1000}){1000}": true}})).is_err());
+    }
+
+    #[test]
+    fn an_error_of_a_schema_says_where_it_is_and_what_is_allowed() {
+        for (schema, expected) in [
+            (
+                json!({"type": "strin"}),
+                "#/type: must be one of [\"array\"",
+            ),
+            (
+                json!({"properties": {"a": {"items": {"type": "int"}}}}),
+                "#/properties/a/items/type: must be one of [\"array\"",
+            ),
+            (
+                json!({"properties": {"a": {"minLength": "3"}}}),
+                "#/properties/a/minLength: must be of type ",
+            ),
+        ] {
+            let error = compile(&schema).err().unwrap();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct PluginCall {
     /// The page's URL. The page is fetched unless `html` names a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// A file with the page's HTML, or another body, relative to the folder of the case.
+    /// A file with the page's HTML, or another body, in the folder of the case or below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
     /// An extractor's role; its first one if absent.

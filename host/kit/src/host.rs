@@ -58,7 +58,7 @@ impl CallHost {
             asked,
             got: match answer {
                 Ok(answer) => got(answer),
-                Err(error) => error.to_string(),
+                Err(error) => format!("{}: {error}", error.code),
             },
             is_failure: answer.is_err(),
         });

@@ -8,6 +8,7 @@
 
 mod call;
 pub mod cases;
+mod files;
 mod host;
 pub mod new;
 pub mod oci;

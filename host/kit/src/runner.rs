@@ -14,6 +14,7 @@ use orbweaver_pipeline::{Document, Pipeline, PipelineSettings};
 use serde_json::{Value, json};
 
 use crate::call::{PluginCall, object};
+use crate::files::within;
 use crate::host::{CallHost, page_line};
 use crate::report::{HostCall, Report};
 use crate::state::HookValues;
@@ -77,7 +78,7 @@ impl Runner {
         Arc::new(Web::new(mode, fixtures, self.pipeline.fetcher.clone()))
     }
 
-    /// Calls a loaded plugin; files that the call names are relative to `folder`.
+    /// Calls a loaded plugin; files that the call names are in `folder` or below it.
     ///
     /// # Errors
     /// A call that does not fit the plugin's kind, or a page that cannot be had. What the plugin itself
@@ -172,18 +173,16 @@ impl Runner {
     ) -> Result<Value, String> {
         let first = || plugin.roles.first().unwrap_or(&plugin.name).clone();
         let role = call.role.clone().unwrap_or_else(first);
+        let engine = &self.pipeline.engine;
         let options = match &call.options {
-            Some(options) => options.to_string(),
-            None => String::new(),
+            Some(options) => engine.checked_options(&role, &options.to_string()).await,
+            None => Ok(String::new()),
         };
-        let answers = self
-            .pipeline
-            .engine
-            .extract(page, vec![RoleCall { role, options }])
-            .await;
-        match answers.into_iter().next() {
+        let options = options.map_err(|error| error.told())?;
+        let answers = engine.extract(page, vec![RoleCall { role, options }]);
+        match answers.await.into_iter().next() {
             Some(Ok(json)) => parsed(&json),
-            Some(Err(error)) => Err(error.to_string()),
+            Some(Err(error)) => Err(error.told()),
             None => Err("no answer".to_owned()),
         }
     }
@@ -204,14 +203,18 @@ impl Runner {
         engine
             .check_input(Kind::Hook, &plugin.name, &config)
             .await
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| error.told())?;
         let url = page.parts().final_url.clone();
         let depth = call.depth.unwrap_or_default();
         let mut answer = serde_json::Map::new();
         if plugin.hooks.contains(&HookPoint::Request) {
             let (changes, failures) = engine.request_hooks(&hooks, &url, depth, 0).await;
             if let Some(failure) = failures.first() {
-                return Err(format!("{}: {}", failure.point.as_str(), failure.error));
+                return Err(format!(
+                    "{}: {}",
+                    failure.point.as_str(),
+                    failure.error.told()
+                ));
             }
             let changes = changes.into_iter().map(|(_, change)| {
                 json!({
@@ -234,11 +237,15 @@ impl Runner {
             points: HookPoints::of(&plugin.hooks),
             outputs: Vec::new(),
             links,
-            may_retry: true,
+            retry_within: Some(std::time::Duration::from_secs(120)),
         };
         let verdict = engine.page_hooks(&hooks, work).await;
         if let Some(failure) = verdict.failures.first() {
-            return Err(format!("{}: {}", failure.point.as_str(), failure.error));
+            return Err(format!(
+                "{}: {}",
+                failure.point.as_str(),
+                failure.error.told()
+            ));
         }
         answer.extend(judged(verdict)?);
         Ok(Value::Object(answer))
@@ -247,7 +254,7 @@ impl Runner {
     /// The page that a call is made for.
     async fn subject(&self, call: &PluginCall, folder: &Path, web: &Arc<Web>) -> Result<Subject> {
         if let Some(file) = &call.html {
-            let path = folder.join(file);
+            let path = within(folder, file).context("html")?;
             let body =
                 fs::read(&path).with_context(|| format!("html: cannot read {}", path.display()))?;
             let url = call.url.as_deref().unwrap_or(DEFAULT_URL).to_owned();
@@ -310,7 +317,7 @@ impl Runner {
 fn output(done: Result<CallOutput, PluginError>) -> Result<Value, String> {
     match done {
         Ok(output) => parsed(&output.json),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.told()),
     }
 }
 

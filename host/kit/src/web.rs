@@ -17,6 +17,8 @@ use orbweaver_pipeline::{Document, fetch_code, page_without};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::files::within;
+
 /// Folder of exchanges in a folder of fixtures.
 const EXCHANGES: &str = "web";
 
@@ -273,7 +275,8 @@ impl Web {
         let body = match &exchange.body {
             None => Vec::new(),
             Some(file) => {
-                let path = self.folder.join(file);
+                let path = within(&self.folder, file);
+                let path = path.map_err(|error| CodedError::failed(format!("body: {error:#}")))?;
                 fs::read(&path).map_err(|error| unreadable(&path, &error))?
             }
         };

@@ -18,6 +18,12 @@ impl UploadGrants {
         Ok(Self(names))
     }
 
+    /// Those that give the plugin nothing, because its manifest does not ask for them.
+    pub fn in_vain<'a>(&'a self, asked: &'a Permissions) -> impl Iterator<Item = &'a str> {
+        let names = self.0.iter().map(String::as_str);
+        names.filter(move |name| !asked.ask_for(name))
+    }
+
     /// Reads the stored form. A grant that no longer parses grants nothing.
     pub(super) fn from_store(kept: Option<&str>) -> Self {
         Self(

@@ -43,9 +43,9 @@ pub(super) struct SkippedItem {
 
 /// URLs that hooks of a run left out, with the reason; streamed.
 ///
-/// Links that were not followed, pages that were not stored, and responses that were put off. Each
-/// URL is listed once for each hook, at most 10,000 in a run (with the pages on which plugins
-/// failed); `skipped` of the run counts all links.
+/// Links that were not followed, and pages that were not stored. Each URL is listed once for each hook,
+/// at most 10,000 in a run (with the pages on which plugins failed); `skipped` of the run counts all
+/// links. A response that a hook asked to fetch again is in the plugin's log.
 #[utoipa::path(
     get,
     path = "/v1/crawls/{id}/skipped",

@@ -15,6 +15,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input;
 use orbweaver_actors::plugins::{Upload, UploadGrants, upload};
+use orbweaver_engine::{Kind, PluginInfo, Rival};
 
 /// Components of interpreted languages have some 20 MiB.
 const MAX_BYTES: usize = 64 << 20;
@@ -28,7 +29,8 @@ const MAX_BYTES: usize = 64 << 20;
 pub(super) struct Params {
     /// What it is granted of what its manifest asks: `all`, `http`, `http=PATTERN`, `render`,
     /// `crawl-data`, `state`, `secret`, `secret=NAME`, `wasi`, `wasi=CAPABILITY`. Repeatable; by
-    /// default what the configuration says, else nothing beyond `log` and `extract`.
+    /// default what the configuration says, else nothing beyond `log` and `extract`. One that the
+    /// manifest does not ask for has no effect: `warnings` name it.
     #[param(schema_with = grants_schema)]
     grant: Option<Vec<String>>,
     /// `instance`: it serves all projects, for administrator's keys only. `project`: it serves the
@@ -82,6 +84,7 @@ pub(super) async fn upload_plugin(
     let scope = Scope::check(&ctx, scope.as_deref()).await?;
     let granted = UploadGrants::parse(values(query, "grant").collect());
     let granted = granted.map_err(ApiError::breaks)?;
+    let named = granted.clone();
     let content_type = request.headers().get(header::CONTENT_TYPE);
     if !content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/wasm")) {
         return Err(ApiError::invalid(
@@ -138,8 +141,27 @@ pub(super) async fn upload_plugin(
     } else {
         StatusCode::CREATED
     };
+    warn(&ctx, scope, &named, &uploaded.plugin);
     let item = PluginItem::uploaded(uploaded.plugin, uploaded.number);
     Ok((status, Json(item)).into_response())
+}
+
+/// Says what of an upload has no effect.
+fn warn(ctx: &Ctx, scope: Scope, named: &UploadGrants, plugin: &PluginInfo) {
+    for grant in named.in_vain(&plugin.asked) {
+        let rule = "has no effect, because the manifest does not ask for it";
+        ctx.scope.warn(format!("grant: `{grant}` {rule}"));
+    }
+    if plugin.kind != Kind::Fetcher {
+        return;
+    }
+    for rival in scope.engine(ctx).rivals(&plugin.name) {
+        let Rival { domain, name, .. } = &rival;
+        let serving = if rival.serves { name } else { &plugin.name };
+        ctx.scope.warn(format!(
+            "fetcher.domains: the fetcher `{name}` lists {domain} as well; `{serving}` serves it"
+        ));
+    }
 }
 
 /// The values of a parameter that may be repeated.

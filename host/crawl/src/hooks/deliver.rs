@@ -99,7 +99,9 @@ pub(crate) async fn payloads(
         .iter()
         .find(|failure| hooks.is_strict(&failure.hook));
     Ok(match strict {
-        Some(failure) => Delivered::Failed(format!("hook {}: {}", failure.hook, failure.error)),
+        Some(failure) => {
+            Delivered::Failed(format!("hook {}: {}", failure.hook, failure.error.told()))
+        }
         None => Delivered::Made,
     })
 }
@@ -110,13 +112,7 @@ fn note(run: &Run, failure: &HookFailure, at: DateTime<Utc>) -> NewNote {
         plugin: failure.hook.clone(),
         url: run.url.clone(),
         key_hash: key_hash(&run.url_key),
-        message: format!(
-            "{}: {}: {}",
-            failure.point.as_str(),
-            failure.error.kind(),
-            failure.error
-        )
-        .replace('\0', ""),
+        message: format!("{}: {}", failure.point.as_str(), failure.error.told()).replace('\0', ""),
         noted_at: at,
     }
 }

@@ -31,6 +31,7 @@ pub(crate) async fn pass(
     } else {
         Vec::new()
     };
+    let config = &shared.crawls.config;
     let visit = Visit {
         url: fetched.row.page.final_url.clone(),
         status: fetched.row.page.status,
@@ -43,7 +44,7 @@ pub(crate) async fn pass(
         points: page_points(points, shared),
         outputs,
         links: Vec::new(),
-        may_retry: entry.attempts < shared.crawls.config.retries,
+        retry_within: (entry.attempts < config.retries).then(|| config.max_wait_ms.as_duration()),
     };
     let (verdict, mut hooked) =
         judge(shared, work, &fetched.links, &links, &mut fetched.report).await;
@@ -54,10 +55,8 @@ pub(crate) async fn pass(
     }
     hooked.fate = match &verdict.fate {
         PageFate::Kept => Fate::Kept,
-        PageFate::Retry(delay_ms, why) => {
-            fetched.report.left_out(subject, why);
-            Fate::Retry(Duration::from_millis((*delay_ms).into()))
-        }
+        // The hook's log has the reason: whether the page is left out is not known yet.
+        PageFate::Retry(delay_ms, _) => Fate::Retry(Duration::from_millis((*delay_ms).into())),
         PageFate::Dropped(why) => {
             fetched.report.left_out(subject, why);
             Fate::Dropped
@@ -93,7 +92,7 @@ pub(crate) async fn judge_again(
         points: HookPoints::of(&[HookPoint::Discover]),
         outputs: Vec::new(),
         links: Vec::new(),
-        may_retry: false,
+        retry_within: None,
     };
     let unknown = shared.hooks.unknown(found);
     let (verdict, hooked) = judge(shared, work, links, &unknown, &mut report).await;

@@ -39,7 +39,7 @@ impl PluginReport {
         self.broken = self.broken.take().or(other.broken);
     }
 
-    /// A hook left out a URL, or put it off.
+    /// A hook left out a URL.
     pub fn left_out(&mut self, subject: Subject<'_>, why: &HookReason) {
         self.note(NoteKind::Hook, &why.hook, subject, &why.reason);
     }
@@ -47,7 +47,7 @@ impl PluginReport {
     /// A hook failed on a URL, which ends the run if the hook is strict.
     pub fn hook_failed(&mut self, subject: Subject<'_>, failure: &HookFailure, is_strict: bool) {
         let HookFailure { hook, point, error } = failure;
-        let message = format!("{}: {}: {error}", point.as_str(), error.kind());
+        let message = format!("{}: {}", point.as_str(), error.told());
         if is_strict && self.broken.is_none() {
             let url = subject.url;
             self.broken = Some(format!("hook `{hook}` failed on {url}: {message}"));
@@ -59,8 +59,7 @@ impl PluginReport {
     /// An extractor failed on a page.
     pub fn extractor_failed(&mut self, subject: Subject<'_>, role: &str, error: &PluginError) {
         self.failures += 1;
-        let message = format!("{}: {error}", error.kind());
-        self.note(NoteKind::Plugin, role, subject, &message);
+        self.note(NoteKind::Plugin, role, subject, &error.told());
     }
 
     fn note(&mut self, kind: NoteKind, plugin: &str, subject: Subject<'_>, message: &str) {

@@ -10,7 +10,7 @@ use super::failure::{CallFailure, not_granted, not_offered};
 use super::pages::HostPage;
 use super::requests::RequestBudget;
 use crate::error::{CodedError, ErrorCode};
-use crate::grants::EffectivePermissions;
+use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 use crate::memory::MemoryCharge;
@@ -105,7 +105,7 @@ impl CrawlDataCapability {
 
     fn granted(&self) -> Result<&dyn CrawlDataHost, CodedError> {
         if !self.grants.crawl_data {
-            return Err(not_granted("crawl-data"));
+            return Err(not_granted(&self.grants, Need::CrawlData));
         }
         let max = MAX_OPERATIONS;
         if self.operations.fetch_add(1, Ordering::Relaxed) >= max {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::failure::{not_granted, not_offered};
 use crate::error::CodedError;
-use crate::grants::EffectivePermissions;
+use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::page::Page;
 
@@ -31,7 +31,7 @@ impl ExtractionCapability {
         options: &str,
     ) -> Result<String, CodedError> {
         if !self.grants.extract.allows(role) {
-            return Err(not_granted(&format!("extract={role}")));
+            return Err(not_granted(&self.grants, Need::Extract(role)));
         }
         let extractors = self
             .host

@@ -1,6 +1,7 @@
 //! Failures of capabilities.
 
 use crate::error::{CodedError, ErrorCode, StopReason};
+use crate::grants::{EffectivePermissions, Need};
 
 /// How the use of a capability failed.
 #[derive(Debug)]
@@ -24,10 +25,11 @@ impl From<StopReason> for CallFailure {
 }
 
 /// The error for a capability that is not granted to the plugin.
-pub(super) fn not_granted(permission: &str) -> CodedError {
+pub(super) fn not_granted(grants: &EffectivePermissions, need: Need<'_>) -> CodedError {
+    let (permission, remedy) = (need.grant(), grants.remedy(need));
     CodedError::new(
         ErrorCode::NotGranted,
-        format!("permission {permission} is not granted"),
+        format!("permission {permission}: {remedy}"),
     )
 }
 

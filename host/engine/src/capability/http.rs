@@ -8,7 +8,7 @@ use super::failure::{CallFailure, not_granted, not_offered};
 use super::pages::HostPage;
 use super::requests::RequestBudget;
 use crate::error::{CodedError, ErrorCode, StopReason};
-use crate::grants::EffectivePermissions;
+use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::http::{FetchRequest, ProxyChoice, SecretHeader};
 use crate::limits::Limits;
@@ -159,7 +159,7 @@ impl HttpCapability {
         }
         for secret in secrets {
             if !self.grants.secrets.allows(&secret.secret) {
-                return Err(not_granted("secrets"));
+                return Err(not_granted(&self.grants, Need::Secret(&secret.secret)));
             }
         }
         Ok(())
@@ -177,7 +177,10 @@ pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), 
     }
     Err(CodedError::new(
         ErrorCode::NotGranted,
-        format!("permission http does not cover {}", shown(&parsed)),
+        match grants.http.is_empty() {
+            true => format!("permission http: {}", grants.remedy(Need::Http)),
+            false => format!("permission http does not cover {}", shown(&parsed)),
+        },
     ))
 }
 

@@ -7,7 +7,7 @@ use super::http::{check_url, collect};
 use super::pages::HostPage;
 use super::requests::RequestBudget;
 use crate::error::{CodedError, StopReason};
-use crate::grants::EffectivePermissions;
+use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::rendering::WaitFor;
 
@@ -35,7 +35,7 @@ impl RenderingCapability {
     #[crate::boxed]
     pub async fn render(&self, url: &str, wait_for: WaitFor) -> Result<HostPage, CallFailure> {
         if !self.grants.render {
-            return Err(not_granted("render").into());
+            return Err(not_granted(&self.grants, Need::Render).into());
         }
         let _held = self.requests.hold(url.len())?;
         check_url(&self.grants, url)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::failure::{not_granted, not_offered};
 use crate::error::{CodedError, ErrorCode};
-use crate::grants::EffectivePermissions;
+use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::state::{PluginId, StateError, StateHost, StateValue};
 use crate::kind::Kind;
@@ -108,7 +108,7 @@ impl StateCapability {
 
     fn granted(&self) -> Result<&dyn StateHost, CodedError> {
         if !self.grants.state {
-            return Err(not_granted("state"));
+            return Err(not_granted(&self.grants, Need::State));
         }
         let max = self.max_operations;
         if self.operations.fetch_add(1, Ordering::Relaxed) >= max {

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use orbweaver_core::json_number;
+use serde_json::Value;
+
 use super::Engine;
 use crate::error::{CodedError, ErrorCode, PluginError};
 use crate::extract::{RoleCall, RoleResult};
@@ -9,6 +12,7 @@ use crate::hook::{
     Delivery, HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange,
 };
 use crate::host::Host;
+use crate::inputs::NO_OPTIONS;
 use crate::kind::Kind;
 use crate::page::Page;
 use crate::plugin::Plugin;
@@ -36,9 +40,14 @@ impl Engine {
         page: &Arc<Page>,
         options: &str,
     ) -> Result<String, CodedError> {
+        let options = match self.checked_options(role, options).await {
+            Ok(options) => options,
+            Err(PluginError::Reported(error)) => return Err(error),
+            Err(error) => return Err(CodedError::failed(format!("extractor {role}: {error}"))),
+        };
         let call = RoleCall {
             role: role.to_owned(),
-            options: options.to_owned(),
+            options,
         };
         match self.extract(page, vec![call]).await.pop() {
             Some(Ok(json)) => Ok(json.into()),
@@ -48,6 +57,37 @@ impl Engine {
             Some(Err(error)) => Err(CodedError::failed(format!("extractor {role}: {error}"))),
             None => Err(CodedError::failed(format!("extractor {role}: no answer"))),
         }
+    }
+
+    /// Checks options of a role, JSON text, against the schema of the extractor that serves it. Returns them as the
+    /// extractor gets them: whole numbers as integers. Empty text and `{}` are no options.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`](crate::ErrorCode::InvalidInput), which names field and rule, as a request's options
+    /// get it.
+    #[crate::boxed]
+    pub async fn checked_options(&self, role: &str, options: &str) -> Result<String, PluginError> {
+        if options.is_empty() || options == NO_OPTIONS {
+            return Ok(options.to_owned());
+        }
+        let parsed: Result<Value, _> = serde_json::from_str(options);
+        let mut parsed =
+            parsed.map_err(|error| PluginError::invalid(format!("options: {error}")))?;
+        if !parsed.is_object() {
+            return Err(PluginError::invalid("options: must be an object"));
+        }
+        json_number::write_integers(&mut parsed);
+        self.await_role(role).await;
+        // That nobody serves the role is the answer of the call.
+        let serving = {
+            let registry = self.inner.registry();
+            let found = registry.role(self.project(), role);
+            found.map(|(plugin, _)| Arc::clone(plugin))
+        };
+        if let Some(plugin) = serving {
+            self.inner.check_input(&plugin, &parsed).await?;
+        }
+        Ok(parsed.to_string())
     }
 
     /// Same as [`extract`](Self::extract), on the calling thread, for benchmarks and tools. Must

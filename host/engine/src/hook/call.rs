@@ -14,7 +14,7 @@ use crate::error::{Limit, PluginError};
 use crate::extract::{self, ends_instance};
 use crate::host::NoHost;
 use crate::inputs::Inputs;
-use crate::journal::{CallInput, Caller, Reporter};
+use crate::journal::{CallInput, Caller, LogLevel, Reporter};
 use crate::manifest::HookPoint;
 use crate::memory::MemoryBudget;
 use crate::meter::{Meter, Metered};
@@ -135,8 +135,11 @@ macro_rules! call_points {
             let result = match point {
                 HookPoint::Response => {
                     let called = $calls::response(store, guest, &$hook.config, visit, page)$($await)*;
-                    flat($plugin, store, called)
-                        .map(|verdict| $state.apply_response(&$hook.name, verdict))
+                    flat($plugin, store, called).map(|verdict| {
+                        if let Some(line) = $state.apply_response(&$hook.name, verdict) {
+                            store.data_mut().log.line(LogLevel::Info, &line);
+                        }
+                    })
                 }
                 HookPoint::Record => {
                     let records = $state.records();

@@ -56,7 +56,7 @@ pub(crate) async fn self_test(
         points,
         outputs: Vec::new(),
         links: vec![link],
-        may_retry: true,
+        retry_within: Some(std::time::Duration::from_secs(120)),
     });
     let hook = HookUse {
         name: plugin.name().to_owned(),

@@ -3,7 +3,7 @@
 use super::{
     Discovery, FoundLink, HookFailure, HookReason, HookRecord, JudgedLink, LinkVerdict, MAX_ADDED,
     MAX_REASON_BYTES, MAX_RECORDS, MAX_URL_BYTES, PageFate, PageVerdict, PageWork, RecordVerdict,
-    ResponseVerdict, WantedUrl,
+    ResponseVerdict, RetryLater, WantedUrl,
 };
 use crate::error::PluginError;
 use crate::limits::Limits;
@@ -76,14 +76,30 @@ impl PageState {
             .unzip()
     }
 
-    pub fn apply_response(&mut self, hook: &str, verdict: ResponseVerdict) {
+    /// Returns a line for the hook's log if the page is to be fetched again.
+    pub fn apply_response(&mut self, hook: &str, verdict: ResponseVerdict) -> Option<String> {
         match verdict {
-            ResponseVerdict::Accept => {}
-            ResponseVerdict::Retry(_) if !self.work.may_retry => {}
-            ResponseVerdict::Retry(retry) => {
-                self.verdict.fate = PageFate::Retry(retry.delay_ms, reason(hook, &retry.reason));
+            ResponseVerdict::Accept => None,
+            ResponseVerdict::Retry(RetryLater {
+                delay_ms,
+                reason: why,
+            }) => {
+                let longest = self.work.retry_within?;
+                let longest = u32::try_from(longest.as_millis()).unwrap_or(u32::MAX);
+                let wait = delay_ms.min(longest);
+                let bounded = match delay_ms > longest {
+                    true => format!(" and not {delay_ms} ms, for a crawl waits no longer"),
+                    false => String::new(),
+                };
+                let url = &self.work.visit.url;
+                let line = format!("{url} is fetched again in {wait} ms{bounded}: {why}");
+                self.verdict.fate = PageFate::Retry(wait, reason(hook, &why));
+                Some(line)
             }
-            ResponseVerdict::Drop(why) => self.drop_page(hook, &why),
+            ResponseVerdict::Drop(why) => {
+                self.drop_page(hook, &why);
+                None
+            }
         }
     }
 
@@ -216,7 +232,7 @@ mod tests {
                     ..FoundLink::default()
                 })
                 .collect(),
-            may_retry: true,
+            retry_within: Some(std::time::Duration::from_secs(120)),
         })
     }
 
@@ -267,6 +283,38 @@ mod tests {
         assert_eq!((links[1].url.as_str(), links[1].priority), ("b2", 7));
         assert_eq!((links[1].is_changed, links[2].is_changed), (true, false));
         assert_eq!((links[3].url.as_str(), links[3].is_changed), ("d", true));
+    }
+
+    #[test]
+    fn a_wait_is_bounded_by_the_crawl_and_told_in_the_log() {
+        let retry = |delay_ms| {
+            ResponseVerdict::Retry(RetryLater {
+                delay_ms,
+                reason: "not yet".to_owned(),
+            })
+        };
+        for (asked, waits, told) in [
+            (5, 5, " is fetched again in 5 ms: not yet"),
+            (
+                u32::MAX,
+                120_000,
+                " is fetched again in 120000 ms and not 4294967295 ms, for a crawl waits no longer: not yet",
+            ),
+        ] {
+            let mut state = state(&[]);
+            assert_eq!(
+                state.apply_response("h", retry(asked)).as_deref(),
+                Some(told)
+            );
+            let PageFate::Retry(delay_ms, why) = state.finish().fate else {
+                panic!("it is fetched again");
+            };
+            assert_eq!((delay_ms, why.reason.as_str()), (waits, "not yet"));
+        }
+        let mut last = state(&[]);
+        last.work.retry_within = None;
+        assert_eq!(last.apply_response("h", retry(5)), None);
+        assert!(matches!(last.finish().fate, PageFate::Kept));
     }
 
     #[test]

@@ -31,8 +31,8 @@ impl Manifest {
         check_text("description", &self.description)?;
         if self.kind != Kind::Extractor && !self.roles.is_empty() {
             return Err(format!(
-                "roles: allowed for extractors only, this is a {}",
-                self.kind
+                "roles: allowed for extractors only, this is {}",
+                self.kind.with_article()
             ));
         }
         if self.roles.len() > 64 {
@@ -88,7 +88,7 @@ impl Manifest {
                 Err("fetcher.domains: a fetcher needs at least one domain".to_owned())
             }
             (Some(_), Kind::Extractor | Kind::Actor | Kind::Hook) => Err(format!(
-                "fetcher: allowed for fetchers only, this is a {}",
+                "fetcher: allowed for fetchers only, this is {}",
                 self.kind
             )),
             (Some(fetcher), Kind::Fetcher) => fetcher.check(),
@@ -108,9 +108,9 @@ impl Manifest {
             }
             Kind::Actor | Kind::Fetcher => {
                 return Err(format!(
-                    "needs: allowed for extractors and hooks only; a {} asks for roles with the \
+                    "needs: allowed for extractors and hooks only; {} asks for roles with the \
                      permission `extract`",
-                    self.kind
+                    self.kind.with_article()
                 ));
             }
         }
@@ -137,8 +137,8 @@ impl Manifest {
                 Ok(())
             } else {
                 Err(format!(
-                    "hooks: allowed for hooks only, this is a {}",
-                    self.kind
+                    "hooks: allowed for hooks only, this is {}",
+                    self.kind.with_article()
                 ))
             };
         }

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-use orbweaver_engine::{Engine, Json, Kind, Page, PluginError, RoleCall};
+use orbweaver_engine::{
+    Engine, ErrorCode, Grants, Json, Kind, Page, PluginError, RoleCall, Source, manifest,
+};
+use serde_json::json;
 
-use crate::support::{assert_good_still_runs, call, engine, engine_with, extract, load, page};
+use crate::support::{
+    assert_good_still_runs, call, engine, engine_with, extract, fixture, load, page,
+};
 
 fn value(json: Result<Json, PluginError>) -> serde_json::Value {
     serde_json::from_str(&json.unwrap()).unwrap()
@@ -161,4 +166,44 @@ async fn an_extractor_with_wasi_grants_runs_beside_the_pool() {
     let seconds: u64 = answers[0].as_ref().unwrap().parse().unwrap();
     assert!(seconds > 1_700_000_000, "{seconds}");
     assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn options_that_a_plugin_gives_a_role_are_checked_by_its_schema() {
+    let engine = engine();
+    let text = r#"
+        name = "good"
+        kind = "extractor"
+        version = "1"
+        api = "1.0.0"
+        [schema]
+        input = '{"type": "object", "properties": {"max_rows": {"type": "integer", "maximum": 100}}}'
+    "#;
+    let component = manifest::embed(&fixture("good"), text).unwrap();
+    let loaded = engine.load_bytes(component, Source::Upload, Grants::All);
+    loaded.await.unwrap();
+    for (options, rule) in [
+        (r#"{"max_rows": 101}"#, "max_rows: must be at most 100"),
+        (r#"{"max_rows": "1"}"#, "max_rows: must be of type integer"),
+        ("[1]", "options: must be an object"),
+        ("null", "options: must be an object"),
+        ("{", "options: EOF while parsing"),
+    ] {
+        let answer = engine.extract_for_plugin("good", &page(), options).await;
+        let error = answer.expect_err(options);
+        assert_eq!(error.code, ErrorCode::InvalidInput, "{options}");
+        assert!(error.message.starts_with(rule), "{options}: {error}");
+    }
+    for (options, seen) in [
+        (r#"{"max_rows": 2.0}"#, json!({"max_rows": 2})),
+        ("{}", json!({})),
+    ] {
+        let answer = engine.extract_for_plugin("good", &page(), options).await;
+        let answer: serde_json::Value = serde_json::from_str(&answer.unwrap()).unwrap();
+        assert_eq!(answer["options"], seen, "{options}");
+    }
+    let page = page();
+    let missing = engine.extract_for_plugin("none", &page, r#"{"a": 1}"#);
+    let error = missing.await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Failed, "{error}");
 }

@@ -162,7 +162,7 @@ async fn hooks_of_1_0_run() {
                 ..FoundLink::default()
             },
         ],
-        may_retry: true,
+        retry_within: Some(std::time::Duration::from_secs(120)),
     };
     let hooks = [hook("tool", config)];
     let verdict = engine.page_hooks(&hooks, work).await;
@@ -202,7 +202,7 @@ async fn a_hook_with_state_of_1_1_runs() {
             points: HookPoints::of(&[HookPoint::Record]),
             outputs: Vec::new(),
             links: Vec::new(),
-            may_retry: false,
+            retry_within: None,
         };
         let hooks = [HookUse {
             name: "keeper".to_owned(),

@@ -94,7 +94,7 @@ async fn the_same_deed_of_a_hook_costs_the_same_fuel() {
                 ]),
                 outputs: Vec::new(),
                 links: Vec::new(),
-                may_retry: false,
+                retry_within: None,
             };
             engine.page_hooks(&tool, work).await;
             let page = spent(&engine, Kind::Hook, "tool", &mut totals[0]);

@@ -134,7 +134,7 @@ fn work(points: &[HookPoint]) -> PageWork {
             url: format!("{URL}other"),
             ..FoundLink::default()
         }],
-        may_retry: false,
+        retry_within: None,
     }
 }
 
@@ -233,7 +233,8 @@ async fn a_hook_that_imports_state_needs_the_permission() {
         assert!(matches!(&refused, LoadError::Import(_)), "{refused}");
         assert_eq!(
             refused.to_string(),
-            "imports orbweaver:plugin/state@1.1.0 (permission state), which is not granted"
+            "imports orbweaver:plugin/state@1.1.0 (permission state: it was not granted; add ?grant=state to \
+             the upload, or set plugins.grants for a plugin of the folder)"
         );
     }
     // The manifest does not request it.

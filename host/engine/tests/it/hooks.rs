@@ -46,7 +46,7 @@ fn work(points: &[HookPoint], links: &[&str]) -> PageWork {
                 ..FoundLink::default()
             })
             .collect(),
-        may_retry: true,
+        retry_within: Some(std::time::Duration::from_secs(120)),
     }
 }
 
@@ -173,7 +173,7 @@ async fn a_drop_or_a_retry_ends_what_follows_it() {
     assert!(verdict.failures.is_empty() && verdict.records.is_empty());
     // What can't be fetched again is used, with all that follows.
     let last = PageWork {
-        may_retry: false,
+        retry_within: None,
         ..work(&EVERY, &["c"])
     };
     let retrying = json!({"response": {"retry": 2}, "record": {}});

@@ -55,7 +55,7 @@ async fn a_hooks_tables_do_not_grow_beyond_their_limit() {
             points: HookPoints::of(&[HookPoint::Record]),
             outputs: Vec::new(),
             links: Vec::new(),
-            may_retry: false,
+            retry_within: None,
         };
         let verdict = engine.page_hooks(&hook, work).await;
         assert_eq!((verdict.failures, verdict.fate), (vec![], PageFate::Kept));

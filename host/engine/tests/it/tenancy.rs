@@ -139,7 +139,7 @@ async fn nobody_waits_for_a_projects_plugin_but_this_project() {
             points: HookPoints::of(&[HookPoint::Record]),
             outputs: Vec::new(),
             links: Vec::new(),
-            may_retry: false,
+            retry_within: None,
         };
         let engine = engine.of_project(OURS);
         async move { engine.page_hooks(&[hook], work).await }

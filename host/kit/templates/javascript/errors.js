@@ -3,13 +3,29 @@
 /** An error with one of the interface's codes, such as `invalid-input` (interface `types` in wit/deps). */
 export const failure = (code, message, field = null) => ({ code, message, field, retryAfterMs: null });
 
+/** What is wrong with an answer, which is a string of JSON, a list of them, or a verdict; else `null`. */
+const wrong = (answer) => {
+  if (typeof answer?.then === "function") return "a Promise: the function must not be async";
+  if (typeof answer === "string") return null;
+  if (typeof answer !== "object" || answer === null) return `${answer}, where a string or an object is needed`;
+  if (Array.isArray(answer)) {
+    const odd = answer.findIndex((item) => typeof item !== "string");
+    return odd < 0 ? null : `a list whose item ${odd} is no string`;
+  }
+  const isVerdict = typeof answer.tag === "string" || Array.isArray(answer.verdicts) || Array.isArray(answer.headers);
+  return isVerdict ? null : "an object that is no verdict: an answer in JSON is a string, of `JSON.stringify`";
+};
+
 /**
- * The function, so that it may throw anything: errors of the interface pass through, and any other
- * becomes `failed` with its text. Without this, it would be a trap that says nothing.
+ * The function, so that it may throw and return anything: errors of the interface pass through, and any other
+ * error or answer becomes `failed` with its text. Without this, it would be a trap that says nothing.
  */
 export const guarded = (run) => (...args) => {
   try {
-    return run(...args);
+    const answer = run(...args);
+    const why = wrong(answer);
+    if (why) throw failure("failed", `${run.name || "the function"} returned ${why}`);
+    return answer;
   } catch (error) {
     const known = error?.payload ?? error;
     throw known?.code ? known : failure("failed", String(error));

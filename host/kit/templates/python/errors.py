@@ -13,24 +13,37 @@ def failure(code: str, message: str, field: str | None = None) -> Err:
 
 
 def guarded(run):
-    """The function, so that it may raise anything: errors of the interface pass through, and any other
-    becomes `failed` with its text. Without this, it would be a trap that says nothing."""
+    """The function, so that it may raise and return anything: errors of the interface pass through, and any
+    other error or answer becomes `failed` with its text. Without this, it would be a trap that says nothing."""
 
-    def told(error: Exception) -> Exception:
+    def told(error: BaseException) -> Exception:
         return error if isinstance(error, Err) else failure("failed", repr(error))
+
+    def checked(answer):
+        """The answer, if it is a string of JSON, a list of them, or a type of the interface such as a verdict."""
+        items = answer if isinstance(answer, list) else []
+        odd = next((item for item in items if not isinstance(item, str)), None)
+        own = isinstance(answer, (str, list)) or type(answer).__module__.startswith("wit_world")
+        if own and odd is None:
+            return answer
+        what = f"a list with {odd!r}" if own else repr(answer)
+        needed = "a list of strings" if own else "a string, a list of strings or a type of `wit_world`"
+        raise failure("failed", f"{run.__name__} returned {what}, where {needed} is needed")
 
     @functools.wraps(run)
     def call(*arguments):
         try:
-            return run(*arguments)
-        except Exception as error:
+            return checked(run(*arguments))
+        except BaseException as error:
             raise told(error) from error
 
     @functools.wraps(run)
     async def call_async(*arguments):
         try:
-            return await run(*arguments)
-        except Exception as error:
+            return checked(await run(*arguments))
+        except GeneratorExit:
+            raise
+        except BaseException as error:
             raise told(error) from error
 
     return call_async if inspect.iscoroutinefunction(run) else call

@@ -14,7 +14,7 @@ use crate::time::{from_ms, to_ms};
 /// The kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoteKind {
-    /// A hook left out a link or a page, or put it off.
+    /// A hook left out a link or a page.
     Hook,
     /// A plugin failed.
     Plugin,

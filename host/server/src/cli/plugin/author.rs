@@ -189,9 +189,11 @@ impl Subject {
             .as_deref()
             .map(|text| json("hook-config", text))
             .transpose()?;
+        let html = self.html.as_deref().map(html_file).transpose()?;
+        let (folder, html) = html.unzip();
         let mut call = PluginCall {
             url: self.url.clone(),
-            html: self.html.clone(),
+            html,
             role: self.role.clone(),
             domain: self.domain.clone(),
             path: self.path.clone(),
@@ -211,8 +213,17 @@ impl Subject {
             eprintln!("call: the case {}", first.name);
             return Ok((first.call, fixtures.to_owned()));
         }
-        Ok((call, PathBuf::from(".")))
+        Ok((call, folder.unwrap_or_else(|| PathBuf::from("."))))
     }
+}
+
+/// The folder of a file, and its name there.
+fn html_file(file: &str) -> anyhow::Result<(PathBuf, String)> {
+    let read = std::fs::canonicalize(file);
+    let path = read.with_context(|| format!("--html: cannot read {file}"))?;
+    let folder = path.parent().context("--html: is no file")?.to_owned();
+    let name = path.file_name().context("--html: is no file")?;
+    Ok((folder, name.to_string_lossy().into_owned()))
 }
 
 /// JSON as an argument, or in a file.
@@ -272,7 +283,16 @@ impl Session {
             config.log.filter = LOG.to_owned();
         }
         telemetry::start_logs(&config.log)?;
-        let runner = Runner::start(config.pipeline()).await?;
+        let mut settings = config.pipeline();
+        let folder = &mut settings.plugins.plugin_dir;
+        if let Some(missing) = folder.take_if(|folder| !folder.exists()) {
+            eprintln!(
+                "roles: no other plugin serves them here, because the folder {} does not exist; \
+                 --plugin-dir names another one",
+                missing.display()
+            );
+        }
+        let runner = Runner::start(settings).await?;
         let fixtures = subject.fixtures()?;
         let web = runner.web(mode, &fixtures);
         Ok(Self {
