@@ -41,16 +41,31 @@ impl Options {
         }
     }
 
-    /// A whole number of at least zero; `None` if it is absent.
+    /// A whole number of at least zero, `2.0` too, as for a schema's `integer`; `None` if it is absent.
     pub fn number(&self, name: &str) -> Result<Option<u64>, Error> {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value
-                .as_u64()
+            Some(value) => whole(value)
                 .map(Some)
                 .ok_or_else(|| Error::field(name, "must be a whole number of zero or more")),
         }
     }
+}
+
+/// A whole number of at least zero in any notation.
+fn whole(value: &Value) -> Option<u64> {
+    /// Largest whole number below which `f64` has every whole number: 2^53.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let of_float = |number: f64| {
+        let is_whole = number.fract() == 0.0 && (0.0..=EXACT).contains(&number);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole, not negative, and within 2^53"
+        )]
+        is_whole.then_some(number as u64)
+    };
+    value.as_u64().or_else(|| value.as_f64().and_then(of_float))
 }
 
 #[cfg(test)]
@@ -74,6 +89,17 @@ mod tests {
             options.flag("n"),
             Err(Error::invalid("n: must be true or false"))
         );
+        for (n, number) in [("2.0", 2), ("1e3", 1_000), ("-0.0", 0)] {
+            let options = Options::parse(&format!("{{\"n\":{n}}}")).expect("options");
+            assert_eq!(options.number("n"), Ok(Some(number)), "{n}");
+        }
+        for n in ["2.5", "-1.0", "1e300", "\"2\""] {
+            let options = Options::parse(&format!("{{\"n\":{n}}}")).expect("options");
+            assert!(
+                options.number("n").is_err_and(|error| error.is_invalid()),
+                "{n}"
+            );
+        }
         assert!(Options::parse("[1]").is_err_and(|error| error.is_invalid()));
     }
 }
