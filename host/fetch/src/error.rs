@@ -124,6 +124,8 @@ pub enum SubKind {
     Busy,
     /// [`Kind::Browser`]: the browser or the page's process ended.
     Crashed,
+    /// [`Kind::TooLarge`]: the page takes more memory in the browser than it may.
+    Memory,
     /// [`Kind::Browser`]: an unexpected answer of the browser.
     Protocol,
     /// Any other cause.
@@ -164,6 +166,7 @@ impl SubKind {
             Self::Unavailable => "unavailable",
             Self::Busy => "busy",
             Self::Crashed => "crashed",
+            Self::Memory => "memory",
             Self::Protocol => "protocol",
             Self::NotModified => "not_modified",
             Self::Framing => "framing",

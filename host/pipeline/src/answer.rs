@@ -91,7 +91,7 @@ pub struct ScanResult<'a> {
     #[schema(required = false)]
     pub screenshot_error: Option<&'a str>,
     /// Says that a screenshot shows only the beginning of the page: it has at most 4096 x 16384
-    /// pixels.
+    /// pixels, and 20971520 in all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub screenshot_notice: Option<&'static str>,

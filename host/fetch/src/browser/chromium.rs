@@ -1,6 +1,7 @@
 //! A running browser.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -11,11 +12,9 @@ use tokio::time::Instant;
 
 use super::cdp::Connection;
 use super::config::BrowserConfig;
+use super::meter::{self, Usage};
 use super::process::{self, Process, Started};
 use super::tab::Tab;
-
-/// Shortest interval between two measurements of its memory.
-const MEASURE_EVERY: Duration = Duration::from_secs(2);
 
 /// A browser process with its pipe. Dropping the last handle ends it.
 pub(super) struct Chromium {
@@ -27,7 +26,10 @@ pub(super) struct Chromium {
     process: Process,
     uses: AtomicU32,
     worn: AtomicBool,
-    measured: Mutex<Instant>,
+    /// Pages ended because of their memory.
+    cut: AtomicU32,
+    /// Whether it was ended because of the memory of all its pages.
+    outgrown: AtomicBool,
     last_use: Mutex<Instant>,
 }
 
@@ -61,15 +63,18 @@ impl Chromium {
     /// # Errors
     /// The reason, as a message for the operator.
     #[crate::boxed]
-    pub async fn start(program: &Path, config: &BrowserConfig) -> Result<Self, String> {
-        match Self::try_start(program, config).await {
+    pub async fn start(program: &Path, config: &BrowserConfig) -> Result<Arc<Self>, String> {
+        let started = match Self::try_start(program, config).await {
             Err(Failure::Ended(why)) => {
                 tracing::warn!(%why, "a browser crashed while it started; it is started again");
-                let again = Self::try_start(program, config).await;
-                again.map_err(Failure::into_message)
+                Self::try_start(program, config).await
             }
-            other => other.map_err(Failure::into_message),
-        }
+            other => other,
+        };
+        let browser = Arc::new(started.map_err(Failure::into_message)?);
+        let most = config.max_memory_mib << 20;
+        tokio::spawn(meter::watch(Arc::downgrade(&browser), most));
+        Ok(browser)
     }
 
     async fn try_start(program: &Path, config: &BrowserConfig) -> Result<Self, Failure> {
@@ -87,7 +92,6 @@ impl Chromium {
         if let Ok(Ok(version)) = answer {
             tracing::info!(product = version.product, "a browser is running");
             metrics::counter!("orbweaver_browser_launches_total").increment(1);
-            let now = Instant::now();
             return Ok(Self {
                 connection,
                 user_agent: version.user_agent.replace("HeadlessChrome", "Chrome"),
@@ -95,8 +99,9 @@ impl Chromium {
                 process,
                 uses: AtomicU32::new(0),
                 worn: AtomicBool::new(false),
-                measured: Mutex::new(now),
-                last_use: Mutex::new(now),
+                cut: AtomicU32::new(0),
+                outgrown: AtomicBool::new(false),
+                last_use: Mutex::new(Instant::now()),
             });
         }
         // Its last error output may arrive late.
@@ -135,24 +140,39 @@ impl Chromium {
         }
     }
 
-    /// Retires the browser if it has grown too large.
-    pub fn check_memory(&self, config: &BrowserConfig) {
-        {
-            let mut measured = self.measured.lock();
-            if measured.elapsed() < MEASURE_EVERY {
-                return;
-            }
-            *measured = Instant::now();
-        }
-        let Some(group) = self.process.group() else {
-            return;
-        };
-        let bytes = process::group_memory(group);
+    /// Keeps the browser within its memory: a page that has more than half of it is ended. Above it,
+    /// no more pages are accepted, and a third above it, the browser is ended with all its pages.
+    pub fn bound(&self, usage: &Usage, most: u64) {
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
-        metrics::gauge!("orbweaver_browser_memory_bytes").set(bytes as f64);
-        if bytes > config.max_memory_mib << 20 {
+        metrics::gauge!("orbweaver_browser_memory_bytes").set(usage.bytes as f64);
+        if let Some((pid, bytes)) = usage.largest
+            && bytes > most / 2
+        {
+            tracing::warn!(bytes, "a page is ended because of its memory");
+            metrics::counter!("orbweaver_browser_pages_ended_total").increment(1);
+            self.cut.fetch_add(1, Ordering::SeqCst);
+            self.process.kill_member(pid);
+        } else if usage.bytes > most.saturating_add(most / 3) {
+            tracing::warn!(
+                bytes = usage.bytes,
+                "a browser is ended because of its memory"
+            );
+            self.outgrown.store(true, Ordering::SeqCst);
+            self.retire("memory");
+            self.process.kill();
+        } else if usage.bytes > most {
             self.retire("memory");
         }
+    }
+
+    /// How many of its pages were ended because of their memory.
+    pub fn pages_cut(&self) -> u32 {
+        self.cut.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was ended because of the memory of all its pages.
+    pub fn is_outgrown(&self) -> bool {
+        self.outgrown.load(Ordering::SeqCst)
     }
 
     /// Time since the last page was requested.

@@ -106,8 +106,9 @@ settings! {
         pub launch_ms: Millis = Millis(30_000),
         /// Pages that one browser renders before a new one replaces it.
         pub max_uses: u32 = 200,
-        /// Memory of a browser with all its processes, in MiB, above which a new one replaces
-        /// it.
+        /// Memory of a browser with all its processes, in MiB, above which a new one replaces it.
+        /// A page that takes more than half of it is ended; a third above it, the browser is ended,
+        /// and its pages are rendered once more, each in a browser of its own.
         pub max_memory_mib: u64 = 1_536,
         /// Most bytes that one rendered page may load, including all its resources.
         pub max_page_bytes: u64 = 64 << 20,

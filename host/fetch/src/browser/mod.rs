@@ -1,8 +1,8 @@
 //! Rendering: a pool of one Chromium, launched on demand and kept running.
 //!
 //! Every page has its own browser context, shares nothing with other pages, and reaches the
-//! network through its own [`filter`], which applies the guard. Every step has a deadline. If a
-//! browser crashes, its pages are retried once.
+//! network through its own [`filter`], which applies the guard. Every step has a deadline, and
+//! memory has a bound while pages run ([`meter`]). If a browser crashes, its pages are retried once.
 
 mod actions;
 mod cdp;
@@ -12,6 +12,7 @@ mod evaluate;
 mod events;
 mod extras;
 mod filter;
+mod meter;
 mod process;
 mod render;
 mod request_headers;
@@ -41,9 +42,9 @@ use crate::cookies::CookieJar;
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::fetcher::Fetcher;
 use crate::request::Request;
-use crate::response::{Headers, Response, Timings};
+use crate::response::{Response, Timings};
 use chromium::Chromium;
-use events::Answer;
+use render::{headers, is_html};
 use snapshot::Shot;
 use tab::{Tab, Trouble};
 
@@ -145,16 +146,23 @@ impl Renderer {
         .map_err(at)?;
         let mut turn = Some(turn);
         let mut last = None;
+        let mut alone = false;
         // A crash is retried once.
         for _ in 0..2 {
             let Some(held) = turn.take() else { break };
-            match self.once(request, started, held).await {
+            match self.once(request, started, held, alone).await {
                 Ok(rendered) => return Ok(rendered),
                 Err((Trouble::Crashed(why), held)) => {
                     tracing::warn!(why, "rendering failed");
                     last = Some(why);
                     turn = held;
                 }
+                Err((Trouble::Outgrown, held)) if !alone => {
+                    last = Some("the browser ended because of its memory".to_owned());
+                    alone = true;
+                    turn = held;
+                }
+                Err((Trouble::Outgrown, _)) => return Err(at(outgrown())),
                 Err((Trouble::Fault(fault), _)) => return Err(at(fault)),
                 Err((Trouble::Download(jar), _)) => return self.download(request, jar).await,
             }
@@ -202,8 +210,13 @@ impl Renderer {
         request: &RenderRequest,
         started: Instant,
         turn: OwnedSemaphorePermit,
+        alone: bool,
     ) -> Result<Rendered, (Trouble, Option<OwnedSemaphorePermit>)> {
-        let browser = match self.browser().await {
+        let browser = match alone {
+            true => self.launch().await,
+            false => self.browser().await,
+        };
+        let browser = match browser {
             Ok(browser) => browser,
             Err(fault) => return Err((Trouble::Fault(fault), None)),
         };
@@ -211,17 +224,28 @@ impl Renderer {
             Ok(tab) => tab,
             Err(trouble) => {
                 browser.retire("fault");
-                return Err((trouble, Some(turn)));
+                return Err((cause(&browser, u32::MAX, trouble), Some(turn)));
             }
         };
+        if alone {
+            browser.retire("alone");
+        }
         browser.count_use(&self.0.config);
-        let mut result = self.load(&browser, &tab, request, started).await;
+        let cut = browser.pages_cut();
+        let ended = tab
+            .watch
+            .until(|state| (state.crashed || state.closed).then_some(()));
+        let mut result = tokio::select! {
+            result = self.load(&browser, &tab, request, started) => result,
+            () = ended => Err(Trouble::Crashed("the page crashed".to_owned())),
+        }
+        .map_err(|trouble| cause(&browser, cut, trouble));
         if let Err(Trouble::Download(jar)) = &mut result
             && let Ok(Ok(left)) = timeout(TAKE, tab.hand_over(request)).await
         {
             *jar = left;
         }
-        let crashed = matches!(&result, Err(Trouble::Crashed(_)));
+        let crashed = matches!(&result, Err(Trouble::Crashed(_) | Trouble::Outgrown));
         // In the background: the caller need not wait. The permit is held until it is done.
         let pool = Arc::downgrade(&self.0);
         let turn = if crashed {
@@ -248,20 +272,22 @@ impl Renderer {
         }
         // Pages that still run in a retired browser keep it alive.
         current.browser = None;
-        let program = inner.program.as_deref().unwrap_or_else(|| Path::new(""));
-        let browser = Chromium::start(program, &inner.config)
-            .await
-            .map_err(|why| {
-                tracing::error!("{why}");
-                Fault::new(Kind::Browser, SubKind::Unavailable, why).retryable()
-            })?;
-        let browser = Arc::new(browser);
+        let browser = self.launch().await?;
         current.browser = Some(Arc::clone(&browser));
         tokio::spawn(close_when_idle(
             Arc::downgrade(inner),
             Arc::downgrade(&browser),
         ));
         Ok(browser)
+    }
+
+    async fn launch(&self) -> Result<Arc<Chromium>, Fault> {
+        let program = self.0.program.as_deref().unwrap_or_else(|| Path::new(""));
+        let started = Chromium::start(program, &self.0.config).await;
+        started.map_err(|why| {
+            tracing::error!("{why}");
+            Fault::new(Kind::Browser, SubKind::Unavailable, why).retryable()
+        })
     }
 
     async fn tab(&self, browser: &Chromium) -> Result<Tab, Trouble> {
@@ -388,7 +414,7 @@ async fn open(inner: &Inner, browser: &Chromium) -> Result<Tab, Trouble> {
 async fn paint(tab: &Tab, options: &PictureOptions) -> Result<Result<Shot, String>, Trouble> {
     match timeout(PAINT, tab.picture(options)).await {
         Ok(Ok(picture)) => Ok(Ok(picture)),
-        Ok(Err(Trouble::Crashed(why))) => Err(Trouble::Crashed(why)),
+        Ok(Err(trouble @ (Trouble::Crashed(_) | Trouble::Outgrown))) => Err(trouble),
         Ok(Err(Trouble::Fault(fault))) => Ok(Err(fault.message)),
         Ok(Err(Trouble::Download(_))) => Ok(Err("the URL is a download".to_owned())),
         Err(_) => Ok(Err(format!(
@@ -409,7 +435,6 @@ async fn tidy(
         browser.retire("fault");
     }
     let Some(inner) = pool.upgrade() else { return };
-    browser.check_memory(&inner.config);
     drop(turn);
     if !browser.is_fit() || browser.spare.lock().is_some() {
         return;
@@ -442,35 +467,6 @@ async fn close_when_idle(pool: Weak<Inner>, browser: Weak<Chromium>) {
     }
 }
 
-fn is_html(mime: &str) -> bool {
-    matches!(mime, "text/html" | "application/xhtml+xml" | "")
-}
-
-/// The document's headers, except those about its transfer; HTML is always UTF-8 here.
-fn headers(answer: Answer, html: bool) -> Headers {
-    let kept = answer
-        .headers
-        .iter()
-        .filter(|(name, _)| {
-            let framed = matches!(
-                *name,
-                "content-encoding" | "content-length" | "transfer-encoding"
-            );
-            let replaced = html && *name == "content-type";
-            !framed && !replaced
-        })
-        .map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let content_type = html.then(|| {
-        let mime = if answer.mime.is_empty() {
-            "text/html"
-        } else {
-            &answer.mime
-        };
-        ("content-type".to_owned(), format!("{mime}; charset=utf-8"))
-    });
-    kept.chain(content_type).collect()
-}
-
 fn busy() -> Fault {
     Fault::new(
         Kind::Browser,
@@ -478,6 +474,21 @@ fn busy() -> Fault {
         "too many pages wait to be rendered; try again later",
     )
     .retryable()
+}
+
+/// Why a page failed, if `before` pages of the browser had been ended when it began.
+fn cause(browser: &Chromium, before: u32, trouble: Trouble) -> Trouble {
+    match trouble {
+        Trouble::Crashed(_) if browser.is_outgrown() => Trouble::Outgrown,
+        Trouble::Crashed(_) if browser.pages_cut() > before => Trouble::Fault(outgrown()),
+        trouble => trouble,
+    }
+}
+
+fn outgrown() -> Fault {
+    let message = "the page takes more memory in the browser than it may (setting \
+                   rendering.max_memory_mib, of which one page may have half)";
+    Fault::new(Kind::TooLarge, SubKind::Memory, message)
 }
 
 fn stopping() -> Fault {

@@ -16,6 +16,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
 use super::config::{Isolation, Sandbox};
+use super::meter;
 
 /// How many of the last bytes of Chromium's standard error are kept.
 const STDERR_BYTES: usize = 4_096;
@@ -28,6 +29,8 @@ const FLAGS: &[&str] = &[
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
     "--mute-audio",
+    // Popups would be pages outside the bounds of the one that opens them.
+    "--block-new-web-contents",
     "--window-size=1280,800",
     "--no-first-run",
     "--no-default-browser-check",
@@ -252,6 +255,17 @@ impl Process {
         }
     }
 
+    /// Kills one process of the group.
+    pub fn kill_member(&self, pid: i32) {
+        // Under the lock, so that the group's id still belongs to it.
+        if let Some(group) = *self.group.lock()
+            && meter::is_member(pid, group)
+        {
+            // SAFETY: sends a signal to a process that was just seen in the group.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    }
+
     /// Waits until no process of the group is left, not even a zombie.
     #[crate::boxed]
     pub async fn ended(&self) {
@@ -277,31 +291,6 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// Resident memory of a process group, in bytes; shared pages count once per process.
-pub(super) fn group_memory(group: i32) -> u64 {
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return 0;
-    };
-    processes
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            path.file_name()?.to_str()?.parse::<u32>().ok()?;
-            let stat = std::fs::read_to_string(path.join("stat")).ok()?;
-            // The name may contain anything, even parentheses; only numbers follow it.
-            let (_, fields) = stat.rsplit_once(") ")?;
-            let of: i32 = fields.split(' ').nth(2)?.parse().ok()?;
-            if of != group {
-                return None;
-            }
-            let statm = std::fs::read_to_string(path.join("statm")).ok()?;
-            let mut pages = statm.split(' ').skip(1);
-            let resident: u64 = pages.next()?.parse().ok()?;
-            let shared: u64 = pages.next()?.parse().ok()?;
-            Some(resident.saturating_sub(shared).saturating_mul(4_096))
-        })
-        .sum()
 }
 
 /// Makes this process the parent of orphaned Chromium helpers, so that it can reap them.

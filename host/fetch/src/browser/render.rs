@@ -8,10 +8,11 @@ use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::render::WaitFor;
 
+use super::events::Answer;
 use super::session::SessionCookies;
 use super::steps::{Action, PictureOptions};
 use crate::proxy::ProxyUrl;
-use crate::response::Response;
+use crate::response::{Headers, Response};
 
 /// A page to render.
 #[derive(Clone, Debug)]
@@ -121,4 +122,34 @@ pub struct Rendered {
     pub is_cut: bool,
     /// Whether the time ran out before [`RenderRequest::wait_for`] was reached.
     pub partial: bool,
+}
+
+/// Whether a document of this type is HTML.
+pub(super) fn is_html(mime: &str) -> bool {
+    matches!(mime, "text/html" | "application/xhtml+xml" | "")
+}
+
+/// The document's headers, except those about its transfer; HTML is always UTF-8 here.
+pub(super) fn headers(answer: Answer, html: bool) -> Headers {
+    let kept = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| {
+            let framed = matches!(
+                *name,
+                "content-encoding" | "content-length" | "transfer-encoding"
+            );
+            let replaced = html && *name == "content-type";
+            !framed && !replaced
+        })
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let content_type = html.then(|| {
+        let mime = if answer.mime.is_empty() {
+            "text/html"
+        } else {
+            &answer.mime
+        };
+        ("content-type".to_owned(), format!("{mime}; charset=utf-8"))
+    });
+    kept.chain(content_type).collect()
 }

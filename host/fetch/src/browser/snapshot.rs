@@ -14,8 +14,10 @@ use crate::error::{Fault, Kind, SubKind};
 const MAX_HEIGHT: f64 = 16_384.0;
 /// What is told of a screenshot that was cut.
 pub const CUT: &str = "a screenshot shows the beginning of what it is of, which is larger: it has at most \
-                       4096 x 16384 pixels";
+                       4096 x 16384 pixels, and 20971520 in all";
 const MAX_WIDTH: f64 = 4_096.0;
+/// Most pixels of a screenshot, for which Chromium takes some 20 bytes each while it paints.
+const MAX_PIXELS: f64 = 1_280.0 * MAX_HEIGHT;
 /// Quality of JPEG and WebP where the caller names none.
 const QUALITY: u8 = 80;
 
@@ -165,16 +167,19 @@ impl Tab {
             }
             None => None,
         };
-        let is_cut = area
-            .as_ref()
-            .is_some_and(|area| area.width > MAX_WIDTH || area.height > MAX_HEIGHT);
+        let is_cut = area.as_ref().is_some_and(|area| {
+            area.width > MAX_WIDTH
+                || area.height > MAX_HEIGHT
+                || area.width * area.height > MAX_PIXELS
+        });
         if let Some(area) = area {
             capture["captureBeyondViewport"] = true.into();
+            let width = area.width.clamp(1.0, MAX_WIDTH);
             capture["clip"] = json!({
                 "x": area.x,
                 "y": area.y,
-                "width": area.width.clamp(1.0, MAX_WIDTH),
-                "height": area.height.clamp(1.0, MAX_HEIGHT),
+                "width": width,
+                "height": area.height.clamp(1.0, MAX_HEIGHT.min(MAX_PIXELS / width)),
                 "scale": 1,
             });
         }

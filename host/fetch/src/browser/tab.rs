@@ -33,6 +33,9 @@ pub(super) struct Tab {
 pub(super) enum Trouble {
     /// The browser or the page's process ended; a retry in another one may succeed.
     Crashed(String),
+    /// The browser ended because of the memory of all its pages; a retry in a browser of its own may
+    /// succeed.
+    Outgrown,
     /// A failure like any fetch's.
     Fault(Fault),
     /// The document is a download; with the page's cookies, once they are taken out of it.

@@ -9,7 +9,7 @@ use orbweaver_origin::{Origin, Reply};
 use super::{html, render, renderer, renderer_of, renderer_with};
 
 /// The processes of a group, zombies included.
-fn processes(group: i32) -> Vec<(i32, String)> {
+pub(super) fn processes(group: i32) -> Vec<(i32, String)> {
     std::fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| {
@@ -32,7 +32,7 @@ fn kill(pid: i32) {
 }
 
 /// The nice values of all threads of a process (`proc_pid_stat(5)`, field 19).
-fn nice_values(pid: i32) -> Vec<i32> {
+pub(super) fn nice_values(pid: i32) -> Vec<i32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
     let stat = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("stat")).ok();
     threads

@@ -2,6 +2,7 @@
 
 mod escapes;
 mod life;
+mod memory;
 
 use std::path::Path;
 use std::time::Duration;
