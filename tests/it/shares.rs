@@ -1,5 +1,6 @@
 //! What one project takes leaves the others their share.
 
+use orbweaver_core::setting::Millis;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -62,4 +63,36 @@ async fn large_bodies_of_a_project_leave_memory_for_those_of_another() {
     other.post("/v1/scan", &page).await.ok();
     greedy.abort_all();
     site.abort();
+}
+
+/// Needs a browser.
+#[tokio::test]
+async fn pages_without_a_result_keep_the_browser_from_no_other_project() {
+    let service = Service::with(|config| {
+        config.rendering.failed_seconds_per_hour = 1;
+        config.rendering.timeout_ms = Millis(10_000);
+    })
+    .await;
+    let origin = Origin::start().await.unwrap();
+    origin.set("/held/never", Reply::html("<p>Too late.</p>"));
+    origin.set("/page", Reply::html("<p>A text of some words.</p>"));
+    let client = service.client();
+    let (never, page) = (
+        json!({"url": origin.url("/held/never")}),
+        json!({"url": origin.url("/page")}),
+    );
+    let failed = client.post("/v1/cloud/render", &never).await;
+    failed.error(502, "FETCH_FAILED");
+    assert_eq!(service.billed().await, (0, 0), "no result is free");
+    let refused = client.post("/v1/cloud/render", &page).await;
+    let message = refused.error(429, "RATE_LIMITED");
+    assert!(
+        message.contains("rendering.failed_seconds_per_hour"),
+        "{message}"
+    );
+    assert!(refused.header("retry-after").is_some());
+    let other = service.other_project("other").await;
+    other.post("/v1/cloud/render", &page).await.ok();
+    // What needs no browser goes on.
+    client.post("/v1/scan", &page).await.ok();
 }

@@ -102,6 +102,9 @@ settings! {
         /// Longest time from opening a page to the event it waits for, in milliseconds; then
         /// the page is returned as it is.
         pub timeout_ms: Millis = Millis(30_000),
+        /// Seconds in an hour that pages of one project may keep the browser busy without a result,
+        /// which is free; further pages are answered 429. 0: no bound.
+        pub failed_seconds_per_hour: u32 = 900,
         /// Longest time for a browser to start, in milliseconds.
         pub launch_ms: Millis = Millis(30_000),
         /// Pages that one browser renders before a new one replaces it.

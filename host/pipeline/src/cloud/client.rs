@@ -16,6 +16,7 @@ use super::llm::Llm;
 use super::local::Local;
 use super::pools::Pools;
 use super::sessions::Sessions;
+use super::unpaid::Unpaid;
 use super::vendor::Vendor;
 use crate::blocking::blocking_of;
 use crate::config::CloudConfig;
@@ -37,6 +38,8 @@ struct Inner {
     renders: Slots,
     /// Longest wait of a page for its turn.
     patience: Duration,
+    /// Bounds what the pages of a project that give no result take of the browser.
+    unpaid: Unpaid,
 }
 
 impl Cloud {
@@ -53,6 +56,7 @@ impl Cloud {
             Limits::new(rendering.concurrent, rendering.queue_per_project),
         );
         let patience = rendering.queue_ms.as_duration();
+        let unpaid = Unpaid::new(rendering.failed_seconds_per_hour);
         let renderer = Renderer::new(fetcher.clone(), browser, rendering);
         Self(Arc::new(Inner {
             local: Local::new(fetcher.clone(), renderer.clone()),
@@ -63,6 +67,7 @@ impl Cloud {
             renderer,
             renders,
             patience,
+            unpaid,
         }))
     }
 
@@ -111,12 +116,20 @@ impl Cloud {
         } else {
             None
         };
-        let Some(session) = job.session.as_deref().filter(|_| is_rendered_here) else {
+        if !is_rendered_here {
             return self.backend(choice).load(project, job).await;
+        }
+        let attempt = self.0.unpaid.begin(project)?;
+        let loaded = match job.session.as_deref() {
+            None => self.backend(choice).load(project, job).await?,
+            Some(session) => {
+                let mut job = job.clone();
+                job.extras.session = Some(self.0.sessions.cookies(project, session));
+                self.backend(choice).load(project, &job).await?
+            }
         };
-        let mut job = job.clone();
-        job.extras.session = Some(self.0.sessions.cookies(project, session));
-        self.backend(choice).load(project, &job).await
+        attempt.succeed();
+        Ok(loaded)
     }
 
     pub(super) fn backend(&self, choice: Choice) -> &dyn Backend {

@@ -15,6 +15,7 @@ mod money;
 mod pools;
 mod sessions;
 pub mod small_crawl;
+mod unpaid;
 pub mod vendor;
 
 pub use auto::verdict;
