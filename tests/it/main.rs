@@ -41,6 +41,7 @@ mod failed_urls;
 mod faults;
 mod fetchers;
 mod health;
+mod held;
 mod hooks;
 mod idempotency;
 mod idempotent_crawls;

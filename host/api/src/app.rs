@@ -16,6 +16,7 @@ use orbweaver_store::Store;
 
 use crate::config::ApiSettings;
 use crate::heartbeat::Heartbeat;
+use crate::held::Memory;
 use crate::rates::Rates;
 
 /// The contexts of all crates. Cheap to clone.
@@ -46,6 +47,10 @@ pub struct AppParts {
     pub metrics: Option<PrometheusHandle>,
     /// Rate limits.
     pub rates: Rates,
+    /// Memory for the bodies of requests.
+    pub request_memory: Memory,
+    /// Memory for answers that are not yet read.
+    pub answer_memory: Memory,
     /// The part of the configuration that the API needs.
     pub settings: ApiSettings,
 }

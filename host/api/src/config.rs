@@ -14,14 +14,28 @@ settings! {
     pub struct HttpConfig {
         /// Largest request body, in bytes; a larger one is answered 413.
         pub max_body_bytes: usize = 16 << 20,
+        /// Memory for the bodies of all requests together, in MiB, those that are being read
+        /// included. Bodies over 64 KiB have three quarters of it, those of one project (without a
+        /// key: of one address) one third; beyond it 429 with Retry-After. 0: no bound.
+        pub request_memory_mib: u64 = 256,
+        /// Memory for all answers over 64 KiB that their clients have not yet read, in MiB; shared
+        /// like http.request_memory_mib. 0: no bound.
+        pub answer_memory_mib: u64 = 512,
+        /// Largest answer that gathers several results (POST /v1/scan/bulk), in bytes; what comes
+        /// after it is reached fails alone, and is not billed.
+        pub max_answer_bytes: usize = 64 << 20,
         /// Time for a client to send the first request's head, TLS handshake included, in
         /// milliseconds.
         pub header_timeout_ms: Millis = Millis(30_000),
         /// Time between an answer and the next request's head on the same connection, in
         /// milliseconds.
         pub idle_timeout_ms: Millis = Millis(60_000),
-        /// Time that a client may take no byte of its answer, in milliseconds.
+        /// How long a client may be behind in taking its answer (see http.min_write_rate), in
+        /// milliseconds; one that takes no byte for so long is behind by it.
         pub write_timeout_ms: Millis = Millis(60_000),
+        /// Bytes a second that a client must take, in the long run, of an answer whose length is
+        /// known; http.write_timeout_ms is how far it may be behind. 0: any byte will do.
+        pub min_write_rate: u64 = 4_096,
         /// Time for a client to send a request's body, in milliseconds.
         pub body_timeout_ms: Millis = Millis(60_000),
         /// Longest time to an answer, in milliseconds; then 408.
@@ -86,6 +100,11 @@ impl HttpConfig {
             "must be at least 1, and so must http.max_connections_per_address",
         )?;
         InvalidSetting::unless(
+            self.max_answer_bytes > 0,
+            "http.max_answer_bytes",
+            "must be at least 1",
+        )?;
+        InvalidSetting::unless(
             self.http2_max_streams > 0,
             "http.http2_max_streams",
             "must be at least 1",
@@ -103,6 +122,8 @@ impl HttpConfig {
 pub struct ApiSettings {
     /// Largest request body, in bytes.
     pub max_body_bytes: usize,
+    /// Largest answer that gathers several results, in bytes.
+    pub max_answer_bytes: usize,
     /// Longest time to an answer.
     pub request_timeout: Duration,
     /// Longest time for a request's body to arrive.

@@ -30,6 +30,7 @@ use super::warnings::{self, Operations, UnknownNames};
 use crate::app::App;
 use crate::cloud;
 use crate::console::wants_html;
+use crate::held;
 
 /// The answer's id header.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -160,6 +161,7 @@ impl Connection {
             }
             Err(refused) => *refused,
         };
+        response = held::answered(&app.answer_memory, &scope, response);
         protect(response.headers_mut());
         // Here, because not every answer comes from the endpoint's route.
         cloud::deprecate(uri.path(), response.headers_mut());

@@ -17,6 +17,8 @@ use tower::ServiceExt as _;
 
 use crate::context::{Admitted, Ctx};
 use crate::error::ApiError;
+use crate::held::Holder;
+use crate::input::memory_of_values;
 use crate::warnings::{self, Operations, UnknownNames};
 use orbweaver_pipeline::{INLINE_BYTES, sized};
 
@@ -164,7 +166,10 @@ impl Inside {
         let body = match call.body {
             Some(body) => {
                 request = request.header(header::CONTENT_TYPE, "application/json");
-                Body::from(body.to_string())
+                let text = body.to_string();
+                drop(body);
+                ctx.scope.drop_values();
+                Body::from(text)
             }
             None => Body::empty(),
         };
@@ -215,9 +220,17 @@ impl Inside {
             return Ok(Value::Null);
         }
         let bytes = body.len();
-        let parse = move || serde_json::from_slice(&body);
+        let mut values = ctx.app.answer_memory.held(Holder::of(&ctx.scope));
+        let parse = move || {
+            values.grow(memory_of_values(&body))?;
+            let parsed = serde_json::from_slice(&body);
+            let value: Value = parsed.map_err(|error| ApiError::internal(&error))?;
+            Ok::<_, ApiError>((value, values))
+        };
         let parsed = sized(bytes, parse).await.map_err(ApiError::from)?;
-        parsed.map_err(|error: serde_json::Error| ApiError::internal(&error).into())
+        let (value, values) = parsed?;
+        ctx.scope.hold_values(values);
+        Ok(value)
     }
 }
 

@@ -9,6 +9,7 @@ use orbweaver_accounts::random;
 use orbweaver_store::Principal;
 
 use crate::app::App;
+use crate::held::Held;
 use crate::rates::Verdict;
 use crate::warnings::UnknownNames;
 
@@ -26,6 +27,10 @@ struct Inner {
     unknown: OnceLock<UnknownNames>,
     /// What else its answer says in `warnings`.
     warnings: Mutex<Vec<String>>,
+    /// Memory that its body holds.
+    body: Mutex<Option<Held>>,
+    /// Memory that its body's values hold.
+    values: Mutex<Option<Held>>,
 }
 
 impl Scope {
@@ -38,6 +43,8 @@ impl Scope {
             rate: OnceLock::new(),
             unknown: OnceLock::new(),
             warnings: Mutex::default(),
+            body: Mutex::default(),
+            values: Mutex::default(),
         }))
     }
 
@@ -52,6 +59,8 @@ impl Scope {
             rate: OnceLock::new(),
             unknown: OnceLock::new(),
             warnings: Mutex::default(),
+            body: Mutex::default(),
+            values: Mutex::default(),
         }))
     }
 
@@ -103,6 +112,28 @@ impl Scope {
     /// Fields of its body that its operation does not know.
     pub(super) fn unknown(&self) -> Option<&UnknownNames> {
         self.0.unknown.get()
+    }
+
+    /// Keeps the memory of its body until it has ended.
+    pub(super) fn hold_body(&self, held: Held) {
+        *self.0.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+    }
+
+    /// Keeps the memory of its body's values until it has ended, or until
+    /// [`drop_values`](Self::drop_values).
+    pub(super) fn hold_values(&self, held: Held) {
+        *self.0.values.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+    }
+
+    /// Gives the memory of its body's values back: they are text now.
+    pub(super) fn drop_values(&self) {
+        let held = self
+            .0
+            .values
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(held);
     }
 
     /// Has the answer say this in its `warnings`, once: of what the request asks for in vain, or gets

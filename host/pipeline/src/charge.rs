@@ -1,10 +1,13 @@
 //! The charge of a scan.
 
+use std::sync::Arc;
+
 use orbweaver_accounts::quota::{QuotaError, Reservation};
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{Amount, CloudMode, NewUsage};
 
 use crate::context::Scans;
+use crate::room::Room;
 
 /// How a scan is billed.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub struct Bill {
     pub always: bool,
     /// The reservation made by the caller; `None`: the scan makes its own.
     pub reserved: Option<Reservation>,
+    /// The answer that has to have room for the result; without room nothing is billed.
+    pub room: Option<Arc<Room>>,
 }
 
 /// The charge of a scan, known in full when it ends.

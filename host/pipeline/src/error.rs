@@ -67,6 +67,9 @@ pub enum ScanError {
         /// Seconds after which to retry.
         retry_after: u64,
     },
+    /// The answer has no room for another page's result.
+    #[error("{0}")]
+    NoRoom(String),
     /// A plugin failed whose result the answer needs.
     #[error("{0}")]
     Plugin(String),

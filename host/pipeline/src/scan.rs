@@ -24,6 +24,7 @@ use crate::kept_answers::{KeptAnswer, SHARED};
 use crate::picture;
 use crate::pipeline::Pipeline;
 use crate::roles::Outcome;
+use crate::room::Room;
 use crate::site::Site;
 use crate::site_lookup::{Lookup, look_up};
 use crate::source::{self, PageRow, SourcedPage};
@@ -46,6 +47,10 @@ pub async fn scan(
     {
         return Err(ScanError::NotConfigured(NO_MODEL.into()));
     }
+    let room = bill.room.as_deref();
+    if let Some(room) = room {
+        room.check()?;
+    }
     let amount = base_amount(spec.cloud_mode);
     let reserved = match bill.reserved {
         Some(reserved) => reserved,
@@ -55,8 +60,8 @@ pub async fn scan(
         }
     };
     let mut charge = Charge::new(reserved, bill.token, bill.call, amount);
-    match run(scans, principal, spec, &mut charge).await {
-        Err(error) if bill.always => {
+    match run(scans, principal, spec, &mut charge, room).await {
+        Err(error) if bill.always && !matches!(error, ScanError::NoRoom(_)) => {
             scans.store.bill(charge.usage()).await?;
             Err(error)
         }
@@ -69,18 +74,25 @@ async fn run(
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     charge: &mut Charge,
+    room: Option<&Room>,
 ) -> Result<Bytes, ScanError> {
+    let fits = |json: &Bytes| room.map_or(Ok(()), |room| room.take(json.len()));
     let project = principal.project;
     let pipeline = &scans.pipeline.of_project(project);
     if let Some(since) = source::since(scans, spec)
         && let Some((json, mode)) =
             kept_answer(pipeline, project, spec, since, scans.store.is_shared())
     {
+        fits(&json)?;
         charge.came_by(mode);
         scans.store.bill(charge.usage()).await?;
         return Ok(json);
     }
     let _slot = scans.slots.acquire(project).await?;
+    // Others may have filled the answer meanwhile.
+    if let Some(room) = room {
+        room.check()?;
+    }
     let site = Lookup::start(pipeline, &spec.url);
     let SourcedPage {
         mut document,
@@ -142,6 +154,7 @@ async fn run(
     let bytes = parts.bytes();
     let write = move || parts.json().map(|json| (json, parts));
     let (json, parts) = sized(bytes, write).await??;
+    fits(&json)?;
     let page = match row {
         PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
         PageRow::Stored(page) => {

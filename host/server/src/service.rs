@@ -17,7 +17,7 @@ use orbweaver_actors::jobs::LiveJobs;
 use orbweaver_actors::plugins::{self, Overlay, PluginJournal, PluginLimits};
 use orbweaver_actors::{Actors, ActorsParts, PluginValues, StateTurns};
 use orbweaver_api::heartbeat::Heartbeat;
-use orbweaver_api::{App, AppParts, Rates};
+use orbweaver_api::{App, AppParts, Memory, Rates};
 use orbweaver_crawl::export::{BucketExports, ExportGate};
 use orbweaver_crawl::link_reader::Places;
 use orbweaver_crawl::webhooks::Webhooks;
@@ -232,6 +232,8 @@ pub async fn build_with(
         heartbeat,
         metrics,
         rates: Rates::new(&config.http.rate),
+        request_memory: Memory::of_requests(config.http.request_memory_mib),
+        answer_memory: Memory::of_answers(config.http.answer_memory_mib),
         settings: config.api(),
     });
     Ok(Service(Arc::new(Inner {

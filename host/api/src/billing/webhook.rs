@@ -1,7 +1,7 @@
 //! POST /v1/billing/webhook.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,9 +9,12 @@ use utoipa::ToSchema;
 use crate::answer::JsonAnswer;
 use crate::app::App;
 use crate::error::{ApiError, BodyErrors, ErrorBody};
-use crate::input::RawBody;
+use crate::input;
 use orbweaver_accounts::billing::{self, Event};
 use orbweaver_accounts::signup::{self, SignupError};
+
+/// Largest event, in bytes: providers' events have a few KiB.
+const MAX_EVENT: usize = 512 << 10;
 
 /// The event was taken note of.
 #[derive(Serialize, ToSchema)]
@@ -39,7 +42,7 @@ pub(super) struct Received {
 pub(super) async fn billing_webhook(
     State(app): State<App>,
     headers: HeaderMap,
-    RawBody(body): RawBody,
+    request: Request,
 ) -> JsonAnswer<Received> {
     let settings = &app.accounts.billing;
     let Some(secret) = &settings.webhook_secret else {
@@ -47,6 +50,7 @@ pub(super) async fn billing_webhook(
             "no webhook secret is configured; set billing.webhook_secret",
         ));
     };
+    let body = input::body(request, &app, MAX_EVENT).await?;
     let signature = headers
         .get("stripe-signature")
         .and_then(|value| value.to_str().ok())

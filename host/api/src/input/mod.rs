@@ -3,9 +3,14 @@
 mod json;
 mod query;
 mod strict;
+mod values;
+
+use std::marker::PhantomData;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
+use bytes::BytesMut;
+use futures::StreamExt as _;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use serde::de::DeserializeOwned;
@@ -13,34 +18,68 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::ApiError;
 use crate::app::App;
+use crate::held::{Held, Holder};
 use crate::scope::Scope;
 use crate::warnings::{Described, UnknownNames};
 use orbweaver_pipeline::sized;
 
 pub(crate) use json::check_json;
 pub use query::Query;
+use values::check_values;
+pub(crate) use values::memory_of_values;
+
+/// How large a body may be.
+pub trait BodyBound {
+    /// In bytes.
+    fn most(app: &App) -> usize;
+}
+
+/// As large as the operator lets bodies be (`http.max_body_bytes`).
+#[derive(Debug)]
+pub struct AsConfigured;
+
+impl BodyBound for AsConfigured {
+    fn most(app: &App) -> usize {
+        app.settings.max_body_bytes
+    }
+}
+
+/// At most `MOST` bytes: for endpoints that need no key.
+#[derive(Debug)]
+pub struct AtMost<const MOST: usize>;
+
+impl<const MOST: usize> BodyBound for AtMost<MOST> {
+    fn most(app: &App) -> usize {
+        MOST.min(app.settings.max_body_bytes)
+    }
+}
 
 /// A JSON object, whatever its `Content-Type`: clients of the contract send only JSON.
 #[derive(Debug)]
-pub struct Payload<T> {
+pub struct Payload<T, B = AsConfigured> {
     /// Its value.
     pub value: T,
     digest: [u8; 32],
+    bound: PhantomData<B>,
 }
 
-impl<T> Payload<T> {
+impl<T, B> Payload<T, B> {
     /// SHA-256 of the body as sent.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
 }
 
-impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Payload<T> {
+impl<T: DeserializeOwned + Send + 'static, B: BodyBound> FromRequest<App> for Payload<T, B> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (value, digest) = read_json(request, app, json::parse).await?;
-        Ok(Self { value, digest })
+        let (value, digest) = read_json(request, app, B::most(app), json::parse).await?;
+        Ok(Self {
+            value,
+            digest,
+            bound: PhantomData,
+        })
     }
 }
 
@@ -49,13 +88,16 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Payload<T> {
 async fn read_json<T: Send + 'static>(
     request: Request,
     app: &App,
+    limit: usize,
     read: impl FnOnce(&[u8], &mut UnknownNames, &Described) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<(T, [u8; 32]), ApiError> {
     let scope = request.extensions().get::<Scope>().cloned();
     let described = Described::of(request.extensions(), request.method(), request.uri());
-    let raw = whole_body(request, app).await?;
+    let raw = body(request, app, limit).await?;
     let bytes = raw.len();
+    let values = app.request_memory.held(holder(scope.as_ref()));
     let work = move || {
+        hold_values(&raw, values, scope.as_ref())?;
         let mut unknown = UnknownNames::default();
         let value = read(&raw, &mut unknown, &described);
         if let Some(scope) = scope.filter(|_| !unknown.is_empty()) {
@@ -82,25 +124,30 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Optional<T> {
         let read = |raw: &[u8], unknown: &mut UnknownNames, described: &Described| {
             json::parse(if is_absent(raw) { b"{}" } else { raw }, unknown, described)
         };
-        let (value, _) = read_json(request, app, read).await?;
+        let (value, _) = read_json(request, app, app.settings.max_body_bytes, read).await?;
         Ok(Self(value))
     }
 }
 
-/// The unchanged body, for checks of its signature.
-#[derive(Debug)]
-pub struct RawBody(pub Bytes);
-
-impl FromRequest<App> for RawBody {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        whole_body(request, app).await.map(Self)
-    }
+/// Whose memory a request's body is.
+fn holder(scope: Option<&Scope>) -> Holder {
+    scope.map_or(Holder::Local, Holder::of)
 }
 
-async fn whole_body(request: Request, app: &App) -> Result<Bytes, ApiError> {
-    body(request, app, app.settings.max_body_bytes).await
+/// Counts a body's values, and has the request hold the memory for them.
+///
+/// # Errors
+/// 422 for too many, 429 where there is no memory for them.
+pub(crate) fn hold_values(
+    raw: &[u8],
+    mut held: Held,
+    scope: Option<&Scope>,
+) -> Result<(), ApiError> {
+    held.grow(check_values(raw)?)?;
+    if let Some(scope) = scope {
+        scope.hold_values(held);
+    }
+    Ok(())
 }
 
 /// A JSON object; no body at all and null stand for the default.
@@ -127,15 +174,16 @@ impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<App> for Option
                 true => Ok(T::default()),
                 false => json::parse(raw, unknown, described),
             };
-        let (value, digest) = read_json(request, app, read).await?;
+        let (value, digest) = read_json(request, app, app.settings.max_body_bytes, read).await?;
         Ok(Self { value, digest })
     }
 }
 
-/// A request's body of at most `limit` bytes.
+/// A request's body of at most `limit` bytes. The request holds its memory until it has ended.
 ///
 /// # Errors
-/// 415 for a coded body, 413 for more, 408 where it comes too slowly, 400 where it breaks off.
+/// 415 for a coded body, 413 for more, 408 where it comes too slowly, 400 where it breaks off, 429
+/// where there is no memory for it.
 pub async fn body(request: Request, app: &App, limit: usize) -> Result<Bytes, ApiError> {
     check_coding(request.headers())?;
     // Refused before reading, if the client states the length.
@@ -143,13 +191,22 @@ pub async fn body(request: Request, app: &App, limit: usize) -> Result<Bytes, Ap
         .headers()
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > limit as u64) {
+        .and_then(|value| value.parse::<u64>().ok())
+        .unwrap_or(0);
+    if announced > limit as u64 {
         return Err(ApiError::too_large(limit));
     }
-    tokio::time::timeout(app.settings.body_timeout, read(request.into_body(), limit))
+    let scope = request.extensions().get::<Scope>().cloned();
+    let mut held = app.request_memory.held(holder(scope.as_ref()));
+    held.would_grow(announced)?;
+    let reading = read(request.into_body(), limit, &mut held);
+    let body = tokio::time::timeout(app.settings.body_timeout, reading)
         .await
-        .map_err(|_| ApiError::timeout("the request's body took too long to arrive"))?
+        .map_err(|_| ApiError::timeout("the request's body took too long to arrive"))??;
+    if let Some(scope) = scope {
+        scope.hold_body(held);
+    }
+    Ok(body)
 }
 
 /// Bodies of requests come as they are.
@@ -164,13 +221,18 @@ fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    axum::body::to_bytes(body, limit).await.map_err(|error| {
-        let error = error.into_inner();
-        if error.is::<http_body_util::LengthLimitError>() {
-            ApiError::too_large(limit)
-        } else {
-            ApiError::bad_request("the request's body ended before its end")
+/// Reads a body piece by piece, and holds memory for what has come.
+async fn read(body: Body, limit: usize, held: &mut Held) -> Result<Bytes, ApiError> {
+    let mut pieces = body.into_data_stream();
+    let mut whole = BytesMut::new();
+    while let Some(piece) = pieces.next().await {
+        let piece =
+            piece.map_err(|_| ApiError::bad_request("the request's body ended before its end"))?;
+        if piece.len() > limit - whole.len() {
+            return Err(ApiError::too_large(limit));
         }
-    })
+        held.grow(piece.len() as u64)?;
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.freeze())
 }

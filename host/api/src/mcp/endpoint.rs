@@ -18,9 +18,11 @@ use crate::accept;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::held::Holder;
 use crate::input;
 use crate::inside::Inside;
 use crate::origin;
+use orbweaver_pipeline::sized;
 
 /// Longest reason of a refusal, in bytes.
 const MAX_REASON: usize = 4_096;
@@ -93,9 +95,15 @@ async fn mcp(
     let head = Request::from_parts(parts.clone(), body);
     let body = input::body(head, &app, limit).await?;
     let is_json = is_json(&parts.headers);
-    if is_json {
-        input::check_json(&body)?;
-    }
+    let (checked, scope) = (body.clone(), ctx.scope.clone());
+    let values = app.request_memory.held(Holder::of(&scope));
+    let check = move || {
+        if is_json {
+            input::check_json(&checked)?;
+        }
+        input::hold_values(&checked, values, Some(&scope))
+    };
+    sized(body.len(), check).await??;
     parts.extensions.insert(ctx);
     name_accepted(&mut parts.headers);
     let answer = server

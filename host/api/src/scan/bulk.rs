@@ -26,8 +26,8 @@ use orbweaver_accounts::quota::QuotaError;
 use orbweaver_pipeline::browsing::Browsing;
 use orbweaver_pipeline::rules::{self, MAX_EXTRACTORS};
 use orbweaver_pipeline::{
-    self as pipeline, Bill, Content, ExtractRequest, Pipeline, ScanError, ScanResult, ScanSpec,
-    sized,
+    self as pipeline, Bill, Content, ExtractRequest, Pipeline, Room, ScanError, ScanResult,
+    ScanSpec, sized,
 };
 
 const MAX_URLS: usize = 100;
@@ -196,7 +196,8 @@ impl BulkRequest {
 /// Scans up to a hundred pages; one that fails does not fail the others.
 ///
 /// Each URL is billed one page, cached or failed too. URLs past the project's cap fail one by
-/// one, unbilled.
+/// one, unbilled, and so do those for which an answer of 64 MiB (setting `http.max_answer_bytes`)
+/// has no room.
 #[utoipa::path(
     post,
     path = "/v1/scan/bulk",
@@ -242,10 +243,13 @@ async fn run(
     let tokens: Vec<String> = (0..urls.len()).map(|index| token.part(index)).collect();
     let project = principal.project;
     let shares = app.accounts.quota.reserve_each(project, &tokens).await?;
+    let room = Room::new(app.settings.max_answer_bytes, "http.max_answer_bytes");
+    let room = Arc::new(room);
     let mut results: Vec<Scanned> =
         futures::stream::iter(urls.into_iter().zip(tokens).zip(shares).enumerate())
             .map(|(index, ((url, token), share))| {
                 let (app, principal) = (app.clone(), Arc::clone(&principal));
+                let room = Arc::clone(&room);
                 let spec = ScanSpec {
                     url,
                     ..spec.clone()
@@ -256,6 +260,7 @@ async fn run(
                         call: "bulk",
                         always: true,
                         reserved: Some(reserved),
+                        room: Some(room),
                     });
                     let result = match bill {
                         Ok(bill) => {
@@ -305,7 +310,9 @@ fn sanitised(index: usize, error: &ScanError) -> String {
         ScanError::Field(error) => error.to_string(),
         ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
         ScanError::NotConfigured(what) => what.clone().into_owned(),
-        ScanError::Busy { message, .. } | ScanError::Plugin(message) => message.clone(),
+        ScanError::Busy { message, .. }
+        | ScanError::Plugin(message)
+        | ScanError::NoRoom(message) => message.clone(),
         ScanError::Quota(error) => error.to_string(),
         ScanError::Internal(cause) => {
             tracing::error!(error = %cause, "a scan of a batch failed");

@@ -28,6 +28,7 @@ impl From<ScanError> for ApiError {
                 message,
                 retry_after,
             } => Self::rate_limited(message, retry_after),
+            ScanError::NoRoom(why) => Self::breaks(why),
             ScanError::Plugin(why) => Self::plugin_failed(why),
             ScanError::Internal(cause) => Self::internal(&cause),
         }

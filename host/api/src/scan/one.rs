@@ -207,6 +207,7 @@ pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Resp
             call: "scan",
             always: false,
             reserved: None,
+            room: None,
         };
         match pipeline::scan(&app.scans, &principal, &spec, bill).await {
             Ok(json) => raw_json(json),

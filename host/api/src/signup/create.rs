@@ -1,7 +1,7 @@
 //! POST /v1/signup.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequest as _, Request, State};
 use axum::{Extension, response::IntoResponse as _, response::Response};
 use http::HeaderValue;
 use http::{HeaderMap, header};
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::base::base_url;
 use crate::error::{ApiError, BodyErrors, ErrorBody};
-use crate::input::Payload;
+use crate::input::{AtMost, Payload};
 use crate::scope::Scope;
 use orbweaver_accounts::project_name::is_project_name;
 use orbweaver_accounts::signup::{self, Applicant, Outcome, TIERS};
@@ -20,6 +20,9 @@ use orbweaver_accounts::{billing, mail};
 /// Longest address that mail servers take.
 const MAX_EMAIL: usize = 254;
 const MAX_TOKEN: usize = 2_048;
+
+/// A small body: whoever sends it has no key.
+type Body = Payload<SignupRequest, AtMost<{ 64 << 10 }>>;
 
 /// Who wants a project.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -131,11 +134,12 @@ pub(super) async fn signup(
     State(app): State<App>,
     Extension(scope): Extension<Scope>,
     headers: HeaderMap,
-    payload: Payload<SignupRequest>,
+    request: Request,
 ) -> Result<Response, ApiError> {
     if !app.accounts.signup.is_open() {
         return Err(ApiError::forbidden("this server takes no signups"));
     }
+    let payload: Body = Body::from_request(request, &app).await?;
     let applicant = payload.value.check(scope.client())?;
     let signed_up = match signup::sign_up(&app.accounts, &applicant).await? {
         Outcome::Project(project, key) => SignedUp::Project(NewProject {

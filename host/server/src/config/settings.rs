@@ -409,6 +409,7 @@ impl Config {
     pub fn api(&self) -> ApiSettings {
         ApiSettings {
             max_body_bytes: self.http.max_body_bytes,
+            max_answer_bytes: self.http.max_answer_bytes,
             request_timeout: self.http.request_timeout_ms.as_duration(),
             body_timeout: self.http.body_timeout_ms.as_duration(),
             trusted_proxies: self.trusted_proxies.clone(),

@@ -1,15 +1,20 @@
 //! The state of a connection, and the time at which it expires.
 
+use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use super::answer::Answering;
+use super::pace::Pace;
 
 /// Time limits of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +24,13 @@ pub(super) struct Patience {
     pub(super) first_request: Duration,
     /// From the end of an answer to the end of the next request's head.
     pub(super) idle: Duration,
-    /// How long the client may accept none of the bytes that wait for it.
+    /// How far the client may be behind in taking the bytes that wait for it.
     pub(super) stalled: Duration,
+    /// Bytes a second that it has to take of what waits for it; 0: any byte will do.
+    pub(super) min_rate: u64,
 }
 
 /// State of one connection. Times are in milliseconds since it was opened.
-#[derive(Debug)]
 pub(super) struct Activity {
     began: Instant,
     /// Requests whose answers are not yet sent completely.
@@ -33,8 +39,14 @@ pub(super) struct Activity {
     has_asked: AtomicBool,
     /// Since when no request is in progress and the client has accepted no byte.
     quiet_since: AtomicU64,
-    /// Since when the client accepts no bytes, plus one; 0 while it accepts them.
-    stalled_since: AtomicU64,
+    /// Answers in progress whose length is not known. They are made as the client reads.
+    streamed: AtomicUsize,
+    /// How the client accepts bytes.
+    pace: Mutex<Pace>,
+    /// Bytes a second that the client has to accept of what waits for it.
+    min_rate: AtomicU64,
+    /// The answers in progress, and some that are not any more.
+    answers: Mutex<Vec<Weak<dyn Answering>>>,
     evicted: CancellationToken,
 }
 
@@ -47,6 +59,14 @@ pub(super) enum Expiry {
     Stalled,
 }
 
+impl fmt::Debug for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Activity")
+            .field("in_flight", &self.in_flight)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Activity {
     pub(super) fn new() -> Self {
         Self {
@@ -54,7 +74,10 @@ impl Activity {
             in_flight: AtomicUsize::new(0),
             has_asked: AtomicBool::new(false),
             quiet_since: AtomicU64::new(0),
-            stalled_since: AtomicU64::new(0),
+            streamed: AtomicUsize::new(0),
+            pace: Mutex::default(),
+            min_rate: AtomicU64::new(0),
+            answers: Mutex::default(),
             evicted: CancellationToken::new(),
         }
     }
@@ -63,7 +86,37 @@ impl Activity {
     pub(super) fn request(self: &Arc<Self>) -> InFlight {
         self.has_asked.store(true, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::AcqRel);
-        InFlight(Arc::clone(self))
+        InFlight {
+            activity: Arc::clone(self),
+            is_streamed: false,
+        }
+    }
+
+    /// Sets how many bytes a second the client has to accept of what waits for it.
+    pub(super) fn require(&self, rate: u64) {
+        self.min_rate.store(rate, Ordering::Relaxed);
+    }
+
+    /// Looks after an answer while it is there.
+    pub(super) fn look_after(&self, answer: Weak<dyn Answering>) {
+        let mut answers = self.answers.lock();
+        answers.retain(|answer| answer.strong_count() > 0);
+        answers.push(answer);
+    }
+
+    /// Drops the answers that the client does not take in time. Returns when to look again, if any
+    /// waits for the client.
+    fn look(&self, now: Instant, patience: Duration) -> Option<Instant> {
+        let answers: Vec<_> = self
+            .answers
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        let times = answers
+            .iter()
+            .filter_map(|answer| answer.look_after(now, patience));
+        times.min()
     }
 
     /// Since when it is idle; `None` while a request is in progress.
@@ -86,10 +139,9 @@ impl Activity {
     pub(super) async fn expired(&self, patience: Patience) -> Expiry {
         loop {
             let now = Instant::now();
-            let stalled = match self.stalled_since.load(Ordering::Relaxed) {
-                0 => now,
-                since => self.at(since - 1),
-            } + patience.stalled;
+            let taken = self.look(now, patience.stalled);
+            let runs_out = self.pace.lock().runs_out(patience.stalled);
+            let stalled = runs_out.unwrap_or(now + patience.stalled);
             let wait = if self.has_asked.load(Ordering::Relaxed) {
                 patience.idle
             } else {
@@ -103,7 +155,8 @@ impl Activity {
             if quiet <= now {
                 return Expiry::Quiet;
             }
-            tokio::time::sleep_until(quiet.min(stalled)).await;
+            let next = taken.map_or(stalled, |taken| taken.min(stalled));
+            tokio::time::sleep_until(quiet.min(next)).await;
         }
     }
 
@@ -116,28 +169,47 @@ impl Activity {
     }
 
     /// Records that the client accepted bytes.
-    fn wrote(&self) {
-        self.stalled_since.store(0, Ordering::Relaxed);
+    fn wrote(&self, bytes: usize) {
+        let rate = match self.streamed.load(Ordering::Relaxed) {
+            0 => self.min_rate.load(Ordering::Relaxed),
+            _ => 0,
+        };
+        self.pace.lock().took(Instant::now(), bytes as u64, rate);
         self.quiet_since.store(self.now(), Ordering::Relaxed);
     }
 
     /// Records that the client accepts no more bytes for now.
     fn cannot_write(&self) {
-        let since = self.now() + 1;
-        let _ = self
-            .stalled_since
-            .compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed);
+        self.pace.lock().waits(Instant::now());
     }
 }
 
 /// Guard of a request in progress.
 #[derive(Debug)]
-pub(super) struct InFlight(Arc<Activity>);
+pub(super) struct InFlight {
+    activity: Arc<Activity>,
+    is_streamed: bool,
+}
+
+impl InFlight {
+    /// Its answer is made as the client reads it.
+    pub(super) fn streams(&mut self) {
+        if !std::mem::replace(&mut self.is_streamed, true) {
+            self.activity.streamed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.quiet_since.store(self.0.now(), Ordering::Relaxed);
-        self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+        let activity = &self.activity;
+        if self.is_streamed {
+            activity.streamed.fetch_sub(1, Ordering::Relaxed);
+        }
+        activity
+            .quiet_since
+            .store(activity.now(), Ordering::Relaxed);
+        activity.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -151,7 +223,7 @@ pub(super) struct Watched<S> {
 impl<S> Watched<S> {
     fn note(&self, written: &Poll<io::Result<usize>>) {
         match written {
-            Poll::Ready(Ok(bytes)) if *bytes > 0 => self.activity.wrote(),
+            Poll::Ready(Ok(bytes)) if *bytes > 0 => self.activity.wrote(*bytes),
             Poll::Ready(_) => {}
             Poll::Pending => self.activity.cannot_write(),
         }
@@ -215,6 +287,7 @@ mod tests {
         first_request: Duration::from_millis(20),
         idle: Duration::from_millis(120),
         stalled: Duration::from_millis(60),
+        min_rate: 0,
     };
 
     async fn expiry(activity: &Activity) -> (Expiry, Duration) {

@@ -2,8 +2,10 @@
 //! and graceful shutdown.
 
 mod activity;
+mod answer;
 mod connections;
 pub mod open_files;
+mod pace;
 mod serve;
 pub(crate) mod tls;
 
@@ -82,6 +84,7 @@ impl Server {
             first_request: http.header_timeout_ms.as_duration(),
             idle: http.idle_timeout_ms.as_duration(),
             stalled: http.write_timeout_ms.as_duration(),
+            min_rate: http.min_write_rate,
         };
         let accepting = Accepting {
             listener,

@@ -2,24 +2,23 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Request;
-use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use orbweaver_api::Entry;
+use orbweaver_api::{Entry, HeldAnswer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::activity::{Activity, InFlight, Patience, Watched};
+use super::activity::{Activity, Patience, Watched};
+use super::answer::Answer;
 use super::connections::Place;
 
 /// Time for a closed connection to tell its client (HTTP/2 GOAWAY).
@@ -44,6 +43,7 @@ impl Protocols {
         stop: CancellationToken,
     ) {
         let activity = Arc::clone(&place.activity);
+        activity.require(self.patience.min_rate);
         let stream = Watched {
             stream,
             activity: Arc::clone(&activity),
@@ -79,11 +79,14 @@ impl Protocols {
             let answer = connection
                 .clone()
                 .answer(request.map(axum::body::Body::new));
+            let (activity, rate) = (Arc::clone(activity), self.patience.min_rate);
             async move {
-                let answer = answer.await;
-                Ok::<_, Infallible>(answer.map(|body| Counted {
-                    body,
-                    _request: request_under_way,
+                let mut answer = answer.await;
+                let held = answer.extensions_mut().remove::<HeldAnswer>();
+                Ok::<_, Infallible>(answer.map(|body| {
+                    let body = Answer::new(body, held, request_under_way, rate);
+                    activity.look_after(body.watched());
+                    body
                 }))
             }
         });
@@ -114,31 +117,5 @@ impl Protocols {
 fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>, peer: SocketAddr) {
     if let Err(error) = ended {
         tracing::debug!(%error, %peer, "a connection failed");
-    }
-}
-
-/// An answer's body: its request counts as in progress until it is dropped.
-struct Counted<B> {
-    body: B,
-    _request: InFlight,
-}
-
-impl<B: Body + Unpin> Body for Counted<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

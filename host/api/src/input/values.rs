@@ -1,0 +1,223 @@
+//! How many values a JSON body has, counted before it is parsed: a value in memory takes many times the
+//! bytes of its text.
+
+use crate::error::ApiError;
+
+/// Most values of a body.
+const MOST: usize = 250_000;
+/// Most values of a body below the items of its members: there are lists, trees are deeper.
+const MOST_NESTED: usize = 50_000;
+/// The deepest level that is not nested: the body, its members, their items.
+const FLAT_LEVELS: usize = 2;
+/// About what a value takes that is an item of a list, in bytes, besides its text.
+const FLAT_BYTES: u64 = 64;
+/// About what a value takes in a tree, in bytes, besides its text.
+const NESTED_BYTES: u64 = 512;
+
+/// Counts the values of a body, in one pass that knows only as much of JSON as it needs. Returns about
+/// how many bytes of memory they take. What is not JSON is counted somehow: the parser refuses it.
+///
+/// # Errors
+/// 422 for too many, with the member that has them.
+pub(super) fn check_values(raw: &[u8]) -> Result<u64, ApiError> {
+    let mut scan = Scan::new(
+        raw,
+        Some(Bounds {
+            all: MOST,
+            nested: MOST_NESTED,
+        }),
+    );
+    scan.run()?;
+    Ok(scan.bytes())
+}
+
+/// About how many bytes of memory the values of JSON take that this program has made itself.
+pub(crate) fn memory_of_values(raw: &[u8]) -> u64 {
+    let mut scan = Scan::new(raw, None);
+    // Without bounds there is nothing to break.
+    let _ = scan.run();
+    scan.bytes()
+}
+
+/// Most values.
+struct Bounds {
+    all: usize,
+    nested: usize,
+}
+
+struct Scan<'a> {
+    raw: &'a [u8],
+    at: usize,
+    /// Objects and arrays that are open.
+    level: usize,
+    /// The name of the body's member that is being read.
+    member: &'a [u8],
+    flat: usize,
+    nested: usize,
+    bounds: Option<Bounds>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(raw: &'a [u8], bounds: Option<Bounds>) -> Self {
+        Self {
+            raw,
+            at: 0,
+            level: 0,
+            member: b"",
+            flat: 0,
+            nested: 0,
+            bounds,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let flat = (self.flat as u64).saturating_mul(FLAT_BYTES);
+        flat.saturating_add((self.nested as u64).saturating_mul(NESTED_BYTES))
+    }
+
+    fn run(&mut self) -> Result<(), ApiError> {
+        while let Some(&byte) = self.raw.get(self.at) {
+            match byte {
+                b'"' => self.string()?,
+                b'{' | b'[' => {
+                    self.count()?;
+                    self.level += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    self.level = self.level.saturating_sub(1);
+                    self.at += 1;
+                }
+                b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                _ => {
+                    self.count()?;
+                    self.pass(|byte| !b"\"{}[],: \t\n\r".contains(&byte));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes a string, which is a value unless a colon follows.
+    fn string(&mut self) -> Result<(), ApiError> {
+        self.at += 1;
+        let start = self.at;
+        loop {
+            self.pass(|byte| byte != b'"' && byte != b'\\');
+            match self.raw.get(self.at) {
+                Some(b'\\') => self.at += 2,
+                _ => break,
+            }
+        }
+        let text = self.raw.get(start..self.at).unwrap_or_default();
+        self.at += 1;
+        self.pass(|byte| byte.is_ascii_whitespace());
+        if self.raw.get(self.at) != Some(&b':') {
+            return self.count();
+        }
+        if self.level == 1 {
+            self.member = text;
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, is_passed: impl Fn(u8) -> bool) {
+        let rest = self.raw.get(self.at..).unwrap_or_default();
+        let passed = rest.iter().position(|byte| !is_passed(*byte));
+        self.at += passed.unwrap_or(rest.len());
+    }
+
+    fn count(&mut self) -> Result<(), ApiError> {
+        if self.level <= FLAT_LEVELS {
+            self.flat += 1;
+        } else {
+            self.nested += 1;
+        }
+        let Some(bounds) = &self.bounds else {
+            return Ok(());
+        };
+        if self.nested > bounds.nested {
+            let most = bounds.nested;
+            let rule = format!("must have at most {most} values below its own items");
+            return Err(ApiError::invalid(&self.name(), rule));
+        }
+        if self.flat + self.nested > bounds.all {
+            let most = bounds.all;
+            let rule = format!("must leave the body at most {most} values");
+            return Err(ApiError::invalid(&self.name(), rule));
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        match self.member {
+            b"" => "body".to_owned(),
+            name => crate::validate::shown(&String::from_utf8_lossy(name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of flat and of nested values.
+    fn counted(raw: &str) -> (u64, u64) {
+        let bytes = check_values(raw.as_bytes()).expect("few values");
+        (bytes % NESTED_BYTES / FLAT_BYTES, bytes / NESTED_BYTES)
+    }
+
+    fn refused(raw: &str) -> String {
+        let error = check_values(raw.as_bytes()).expect_err("too many values");
+        assert_eq!(error.status().as_u16(), 422);
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn values_are_counted_by_their_level() {
+        for (raw, expected) in [
+            ("", (0, 0)),
+            ("{}", (1, 0)),
+            (r#"{"a": 1, "b" : [ "x\"],"c": -1.5e3}"#, (5, 0)),
+            (r#"{"a":["}{][\",",:"]}"#, (4, 0)),
+            (r#"{"a":{"b":{"c":1,"d":[null,true]}}}"#, (3, 4)),
+            (r#"{"a":{"\"b":"c\"d"}}"#, (3, 0)),
+        ] {
+            assert_eq!(counted(raw), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_passed_to_its_end() {
+        for raw in [
+            "\"",
+            "\"\\",
+            "]]]]",
+            "{\"a",
+            "\u{0}\u{1}",
+            "[[[[\"\\\"",
+            "nul",
+            "{:,:}",
+        ] {
+            check_values(raw.as_bytes()).expect("few values");
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_no_tree() {
+        let list = |items: usize| format!(r#"{{"urls":["x"{}]}}"#, r#","x""#.repeat(items - 1));
+        check_values(list(100_001).as_bytes()).expect("a long list");
+        let why = refused(&list(MOST));
+        assert_eq!(why, "urls: must leave the body at most 250000 values");
+        let tree = format!(
+            r#"{{"few":[1],"deep":{{"a":[{}0]}}}}"#,
+            r#"{"":0},"#.repeat(25_000)
+        );
+        let why = refused(&tree);
+        assert_eq!(
+            why,
+            "deep: must have at most 50000 values below its own items"
+        );
+        assert!(refused(&"[".repeat(60_000)).starts_with("body: must have at most"));
+    }
+}

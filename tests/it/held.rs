@@ -1,0 +1,208 @@
+//! What the bodies of requests and answers may hold in memory.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use orbweaver_accounts::secret::Secret;
+use orbweaver_api::config::RateLimit;
+use orbweaver_core::setting::Millis;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::support::http::{Answer, Client};
+use crate::support::{KEY, Service, Site};
+
+/// Longer than any limit of these tests: what has not happened by then will not happen.
+const LONG: Duration = Duration::from_secs(120);
+
+/// Asks until the answer has this status.
+async fn until(status: u16, client: &Client, method: &str, path: &str, body: &[u8]) -> Answer {
+    let asking = async {
+        loop {
+            let answer = client.send(method, path, &[], body).await;
+            if answer.status == status {
+                return answer;
+            }
+        }
+    };
+    let answer = tokio::time::timeout(LONG, asking).await;
+    answer.unwrap_or_else(|_| panic!("{path} is never answered {status}"))
+}
+
+/// A connection with the head of a POST request that announces this many bytes.
+async fn begun(service: &Service, path: &str, announced: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {KEY}\r\n\
+         content-length: {announced}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn values_are_counted_before_they_are_built() {
+    let service = Service::start().await;
+    let client = service.client();
+    let many = format!("[{}0]", r#"{"":0},"#.repeat(40_000));
+    let scan =
+        format!(r#"{{"url":"http://a.example/","extractor_options":{{"markdown":{many}}}}}"#);
+    let odd = format!(r#"{{"url":"http://a.example/","odd":{many}}}"#);
+    let message = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"scan","arguments":{{"x":{many}}}}}}}"#
+    );
+    for (path, body, member) in [
+        ("/v1/scan", &scan, "extractor_options"),
+        ("/v1/actors/check-links", &odd, "odd"),
+        ("/v1/actors/check-links/runs", &odd, "odd"),
+        ("/v1/cloud/fetch/news.ycombinator.com", &odd, "odd"),
+        ("/mcp", &message, "params"),
+    ] {
+        let headers = [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        let answer = client.send("POST", path, &headers, body.as_bytes()).await;
+        let why = answer.error(422, "INVALID_INPUT");
+        let rule = "must have at most 50000 values below its own items";
+        assert_eq!(why, format!("{member}: {rule}"), "{path}");
+    }
+    let long = json!({"url": "nonsense", "odd": vec![0; 250_000]});
+    let why = client.post("/v1/scan", &long).await;
+    let why = why.error(422, "INVALID_INPUT");
+    assert_eq!(why, "odd: must leave the body at most 250000 values");
+}
+
+#[tokio::test]
+async fn endpoints_without_a_key_take_small_bodies() {
+    let service = Service::with(|config| {
+        config.billing.webhook_secret = Some(Secret::new("whsec_test"));
+    })
+    .await;
+    for (path, most) in [("/v1/signup", 64 << 10), ("/v1/billing/webhook", 512 << 10)] {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            most + 1
+        );
+        let answer = service.stranger().raw(request.as_bytes()).await;
+        let why = answer.error(413, "PAYLOAD_TOO_LARGE");
+        assert!(why.contains(&most.to_string()), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_configured_is_said_before_the_body_is_read() {
+    let service = Service::start().await;
+    let request = "POST /v1/billing/webhook HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\
+                   content-length: 100000\r\n\r\n";
+    let answer = service.stranger().raw(request.as_bytes()).await;
+    answer.error(501, "NOT_IMPLEMENTED");
+}
+
+#[tokio::test]
+async fn a_project_holds_its_share_of_the_memory_for_bodies() {
+    let service = Service::with(|config| config.http.request_memory_mib = 1).await;
+    let client = service.client();
+    let mut held = begun(&service, "/v1/scan", 700_000).await;
+    let part = format!("{{{}", " ".repeat(600_000));
+    held.write_all(part.as_bytes()).await.unwrap();
+
+    let large = json!({"url": "nonsense", "odd": "x".repeat(150_000)}).to_string();
+    let refused = until(429, &client, "POST", "/v1/scan", large.as_bytes()).await;
+    let why = refused.error(429, "RATE_LIMITED");
+    assert!(why.contains("http.request_memory_mib"), "{why}");
+    assert_eq!(refused.header("retry-after"), Some("5"));
+    let other = service.other_project("other").await;
+    let of_other = other.send("POST", "/v1/scan", &[], large.as_bytes()).await;
+    of_other.error(422, "INVALID_INPUT");
+    let small = client.post("/v1/scan", &json!({"url": "nonsense"})).await;
+    small.error(422, "INVALID_INPUT");
+
+    drop(held);
+    until(422, &client, "POST", "/v1/scan", large.as_bytes()).await;
+}
+
+#[tokio::test]
+async fn a_batch_has_an_answer_of_bounded_size() {
+    let (service, site) = (
+        Service::with(|config| config.http.max_answer_bytes = 20_000).await,
+        Site::start().await,
+    );
+    let urls: Vec<String> = (0..30)
+        .map(|n| site.url(&format!("/article?{n}")))
+        .collect();
+    let body = json!({"urls": urls, "concurrency": 1});
+    let answer = service.client().post("/v1/scan/bulk", &body).await.ok();
+    let items = answer["items"].as_array().unwrap();
+    assert_eq!(items.len(), urls.len());
+    let done = items.iter().take_while(|item| item["ok"] == true).count();
+    assert!(done > 0 && done < urls.len(), "{done}");
+    for (item, url) in items.iter().zip(&urls).skip(done) {
+        assert_eq!(item["url"], *url);
+        let why = item["error"].as_str().unwrap();
+        assert!(why.contains("http.max_answer_bytes"), "{why}");
+    }
+    assert_eq!(service.billed().await, (done as u64, 0));
+    // One was fetched to find that it does not fit.
+    assert_eq!(site.hits("/article"), done + 1);
+}
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// Asks for a page on a stream whose window stays closed.
+async fn without_window(at: SocketAddr, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(at).await.unwrap();
+    let mut said = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    // SETTINGS_INITIAL_WINDOW_SIZE: 0.
+    said.extend(frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]));
+    // :method GET, :scheme http, and :path by its name in HPACK's static table.
+    let mut head = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
+    head.extend(path.as_bytes());
+    said.extend(frame(1, 5, 1, &head));
+    stream.write_all(&said).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_reads_is_dropped() {
+    let service = Service::with(|config| {
+        config.http.answer_memory_mib = 1;
+        config.http.write_timeout_ms = Millis(2_000);
+        config.http.idle_timeout_ms = Millis(2_000);
+        config.http.rate.keyless = RateLimit {
+            per_second: 0,
+            burst: 1,
+        };
+        config.http.rate.address = RateLimit {
+            per_second: 0,
+            burst: 1,
+        };
+    })
+    .await;
+    let client = service.stranger();
+    let document: Value = client.get("/openapi.json").await.ok();
+    let bytes = document.to_string().len();
+    assert!(
+        bytes > 180_000,
+        "two of {bytes} bytes are more than a share"
+    );
+
+    let mut closed = without_window(service.address, "/openapi.json").await;
+    let refused = until(429, &client, "GET", "/openapi.json", b"").await;
+    let why = refused.error(429, "RATE_LIMITED");
+    assert!(why.contains("http.answer_memory_mib"), "{why}");
+    until(200, &client, "GET", "/openapi.json", b"").await;
+
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(LONG, closed.read_to_end(&mut rest)).await;
+    let _ = ended.expect("a connection with nothing else on it is closed");
+}
