@@ -66,7 +66,7 @@ mod tests {
     fn a_client_below_the_rate_runs_out_of_time_and_no_other() {
         assert_eq!(runs_out(1_000, RATE, 10_000), None);
         assert_eq!(runs_out(1, RATE, 10_000), Some(61));
-        assert_eq!(runs_out(500, RATE, 10_000), Some(120));
+        assert_eq!(runs_out(500, RATE, 10_000), Some(119));
         assert_eq!(runs_out(1, 0, 10_000), None, "any byte will do");
     }
 
