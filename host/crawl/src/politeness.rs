@@ -2,7 +2,8 @@
 //!
 //! A Crawl-delay or Retry-After of the host applies to all runs: one [`Gate`] per host,
 //! shared by the process. A run's own delay applies to that run: one [`Turn`] per host and
-//! run, which also passes the gate.
+//! run, which also passes the gate. What a caller can make an answer say applies to the caller's
+//! run alone ([`Reach`]): else one client could close any host for all others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,8 +13,40 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::render::RenderMode;
+use crate::spec::CrawlSpec;
+
 /// Remembered hosts; beyond that, those not in use are forgotten.
 const MAX_HOSTS: usize = 10_000;
+
+/// Which runs the answers to a run's requests apply to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// A Crawl-delay and a Retry-After apply to all runs of the host.
+    All,
+    /// A Retry-After applies to this run: its requests differ from those of others by what the
+    /// caller chose, or come from another address.
+    OwnRetryAfter,
+    /// A Crawl-delay does so, too: the caller's proxy may answer in the host's place.
+    Own,
+}
+
+impl Reach {
+    /// That of a run.
+    pub fn of(spec: &CrawlSpec) -> Self {
+        let is_plain = spec.headers.is_empty()
+            && spec.cookies.is_none()
+            && spec.user_agent.is_none()
+            && spec.proxy_pool.is_none()
+            && spec.hooks.is_empty()
+            && spec.render == RenderMode::default();
+        match (&spec.proxy_url, is_plain) {
+            (Some(_), _) => Self::Own,
+            (None, false) => Self::OwnRetryAfter,
+            (None, true) => Self::All,
+        }
+    }
+}
 
 /// All gates.
 #[derive(Debug)]
@@ -53,13 +86,18 @@ impl Politeness {
             // If most gates are in use, do not search all of them for every new host.
             gates.room = gates.by_host.len().saturating_mul(2);
         }
-        let gate = Arc::new(Gate {
+        let gate = self.own_gate();
+        gates.by_host.insert(host.to_owned(), Arc::clone(&gate));
+        gate
+    }
+
+    /// A gate that nobody else passes.
+    fn own_gate(&self) -> Arc<Gate> {
+        Arc::new(Gate {
             started: self.started,
             turn: AtomicU64::new(0),
             closed: AtomicU64::new(0),
-        });
-        gates.by_host.insert(host.to_owned(), Arc::clone(&gate));
-        gate
+        })
     }
 }
 
@@ -97,8 +135,8 @@ impl Gate {
         taken.map(|_| ()).map_err(|next| self.instant(next))
     }
 
-    /// Closes the gate for all runs until the time that the server requested.
-    pub fn close_until(&self, until: Instant) {
+    /// Closes the gate for all that pass it until the time that the server requested.
+    fn close_until(&self, until: Instant) {
         self.closed.fetch_max(self.micros(until), Ordering::AcqRel);
     }
 
@@ -140,6 +178,7 @@ impl Gate {
 #[derive(Debug)]
 pub struct Turn {
     gate: Arc<Gate>,
+    reach: Reach,
     /// The run's delay.
     own: Duration,
     state: Mutex<TurnState>,
@@ -155,10 +194,11 @@ struct TurnState {
 
 impl Turn {
     /// The turn of a run whose own delay is `own`.
-    pub fn new(gate: Arc<Gate>, own: Duration) -> Self {
+    fn new(gate: Arc<Gate>, reach: Reach, own: Duration) -> Self {
         let next = gate.started;
         Self {
             gate,
+            reach,
             own,
             state: Mutex::new(TurnState {
                 next,
@@ -201,26 +241,39 @@ impl Turn {
         self.gate.charge(now, state.asked.saturating_mul(requests));
     }
 
-    /// Closes the host for all runs until the time that the server requested.
+    /// Closes the host until the time that the server requested: for all runs, or for this one.
     pub fn close_until(&self, until: Instant) {
-        self.gate.close_until(until);
+        match self.reach {
+            Reach::All | Reach::Own => self.gate.close_until(until),
+            Reach::OwnRetryAfter => {
+                let mut state = self.state.lock();
+                state.next = state.next.max(until);
+            }
+        }
     }
 }
 
 /// The turns of one run, by host.
 #[derive(Debug)]
 pub struct Turns {
+    reach: Reach,
     own: Duration,
     by_host: Mutex<HashMap<String, Arc<Turn>>>,
 }
 
 impl Turns {
     /// The turns of a run whose own delay is `own`.
-    pub fn new(own: Duration) -> Self {
+    pub fn new(reach: Reach, own: Duration) -> Self {
         Self {
+            reach,
             own,
             by_host: Mutex::default(),
         }
+    }
+
+    /// Which runs the answers to this run's requests apply to.
+    pub fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// The run's turn at a host (with its port).
@@ -229,7 +282,11 @@ impl Turns {
         if let Some(turn) = turns.get(host) {
             return Arc::clone(turn);
         }
-        let turn = Arc::new(Turn::new(politeness.gate(host), self.own));
+        let gate = match self.reach {
+            Reach::All | Reach::OwnRetryAfter => politeness.gate(host),
+            Reach::Own => politeness.own_gate(),
+        };
+        let turn = Arc::new(Turn::new(gate, self.reach, self.own));
         turns.insert(host.to_owned(), Arc::clone(&turn));
         turn
     }
@@ -247,7 +304,11 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
 
     fn turn(politeness: &Politeness, own: Duration) -> Arc<Turn> {
-        Turns::new(own).turn(politeness, "e.org")
+        turn_of(politeness, Reach::All, own)
+    }
+
+    fn turn_of(politeness: &Politeness, reach: Reach, own: Duration) -> Arc<Turn> {
+        Turns::new(reach, own).turn(politeness, "e.org")
     }
 
     #[test]
@@ -265,7 +326,7 @@ mod tests {
 
     #[test]
     fn all_tasks_of_a_run_share_one_turn() {
-        let (politeness, turns) = (Politeness::default(), Turns::new(DELAY));
+        let (politeness, turns) = (Politeness::default(), Turns::new(Reach::All, DELAY));
         let now = politeness.started;
         assert_eq!(turns.turn(&politeness, "e.org").take(now), Ok(()));
         let again = turns.turn(&politeness, "e.org").take(now);
@@ -289,6 +350,49 @@ mod tests {
         assert_eq!(other.take(later), Err(later + DELAY));
         assert_eq!(careless.take(later), Ok(()));
         assert_eq!(other.take(later + DELAY), Ok(()));
+    }
+
+    #[test]
+    fn what_a_caller_may_have_caused_closes_its_own_run_alone() {
+        let politeness = Politeness::default();
+        let now = politeness.started;
+        let plain = || turn(&politeness, Duration::ZERO);
+        let shaped = turn_of(&politeness, Reach::OwnRetryAfter, Duration::ZERO);
+        let proxied = turn_of(&politeness, Reach::Own, Duration::ZERO);
+        for own in [&shaped, &proxied] {
+            own.close_until(now + HOUR);
+            assert_eq!(own.take(now), Err(now + HOUR));
+            assert_eq!(plain().take(now), Ok(()));
+        }
+        // A proxy may answer with any Crawl-delay.
+        proxied.ask(HOUR, now);
+        let careful = plain();
+        careful.ask(DELAY, now);
+        assert_eq!(careful.take(now + DELAY), Ok(()));
+        // What all are asked for binds a run with headers of its own, too.
+        careful.close_until(now + HOUR * 2);
+        assert_eq!(shaped.take(now + HOUR), Err(now + HOUR * 2));
+    }
+
+    #[test]
+    fn only_a_run_that_is_like_any_other_speaks_for_its_host() {
+        let reach = |change: fn(&mut CrawlSpec)| {
+            let mut spec = CrawlSpec::new("https://e.org/");
+            change(&mut spec);
+            Reach::of(&spec)
+        };
+        assert_eq!(reach(|_| ()), Reach::All);
+        assert_eq!(reach(|spec| spec.delay_ms = 0), Reach::All);
+        let shaped: [fn(&mut CrawlSpec); 3] = [
+            |spec| spec.headers = vec![("x-asked-for".to_owned(), "429".to_owned())],
+            |spec| spec.cookies = Some("busy=1".to_owned()),
+            |spec| spec.user_agent = Some("Unwanted/1".to_owned()),
+        ];
+        for change in shaped {
+            assert_eq!(reach(change), Reach::OwnRetryAfter);
+        }
+        let proxied = reach(|spec| spec.proxy_url = Some("http://proxy.example/".to_owned()));
+        assert_eq!(proxied, Reach::Own);
     }
 
     #[test]

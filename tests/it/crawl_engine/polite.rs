@@ -18,6 +18,7 @@ promises! {
     crawl_delay_is_honoured
     two_runs_share_the_crawl_delay_of_a_host
     the_delay_of_a_run_does_not_slow_other_runs
+    what_a_callers_header_brings_closes_the_host_for_nobody_else
     transient_failures_are_retried
     a_page_that_stays_unavailable_is_stored_with_its_status
     the_concurrency_limit_is_kept
@@ -162,6 +163,27 @@ async fn the_delay_of_a_run_does_not_slow_other_runs(service: Service) {
     let slow = service.app.store.run(quick.project, slow).await;
     let slow = slow.expect("a database").expect("a run");
     assert_eq!(slow.status, RunState::Running);
+}
+
+/// A run whose header makes the host ask for an hour, and another run of the same host after it.
+async fn what_a_callers_header_brings_closes_the_host_for_nobody_else(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ if hit.headers.contains_key("x-busy") => Answer::status(429).with("retry-after", "3600"),
+        _ => links(2),
+    })
+    .await;
+    let shaped = CrawlSpec {
+        headers: vec![("x-busy".to_owned(), "yes".to_owned())],
+        ..spec(&ground.url("/busy"))
+    };
+    let shaped = queue(&service, &shaped, None).await;
+    ground.asked("/busy").await;
+    let plain = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((plain.status, plain.page_count), (RunState::Done, 3));
+    let shaped = service.app.store.run(plain.project, shaped).await;
+    let shaped = shaped.expect("a database").expect("a run");
+    assert_eq!(shaped.status, RunState::Running);
 }
 
 async fn transient_failures_are_retried(service: Service) {

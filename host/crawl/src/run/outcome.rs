@@ -21,6 +21,7 @@ use crate::fetch;
 use crate::follow;
 use crate::hooks::report::PluginReport;
 use crate::hooks::verdict::Fate;
+use crate::politeness::Reach;
 use crate::spec::SeedKind;
 use orbweaver_accounts::clock::Clock;
 
@@ -185,7 +186,8 @@ impl Crawler {
             known.turn.close_until(Instant::now() + wait);
         }
         let crawls = &self.shared.crawls;
-        if crawls.store.is_shared()
+        if self.shared.turns.reach() == Reach::All
+            && crawls.store.is_shared()
             && let Some((name, _)) = self.host_index.iter().find(|(_, index)| **index == host)
             && let Ok(wait) = TimeDelta::from_std(wait)
             && let Err(error) = crawls

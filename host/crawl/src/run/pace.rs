@@ -18,6 +18,7 @@ use super::state::Crawler;
 use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
 use crate::hooks::report::PluginReport;
+use crate::politeness::Reach;
 use crate::shared::Shared;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::quota::{CapReached, QuotaError, Reservation};
@@ -369,7 +370,8 @@ async fn fetch_in_turn(
 ) -> Outcome {
     let fetch = async {
         let crawls = &shared.crawls;
-        if crawls.store.is_shared()
+        if shared.turns.reach() != Reach::Own
+            && crawls.store.is_shared()
             && let Some(url) = Resolved::parse(&entry.url)
         {
             // The hosts' time, which never stands still.

@@ -33,7 +33,7 @@ use crate::handle::{Fate, RunHandle};
 use crate::hooks::Hooks;
 use crate::hooks::report::Noted;
 use crate::patterns::PathPatterns;
-use crate::politeness::Turns;
+use crate::politeness::{Reach, Turns};
 use crate::scope::Scope;
 use crate::seed::Listed;
 use crate::shared::Shared;
@@ -239,7 +239,7 @@ impl Crawler {
             rules: KeyRules {
                 drop_tracking: config.drop_tracking,
             },
-            turns: Turns::new(Duration::from_millis(spec.delay_ms)),
+            turns: Turns::new(Reach::of(&spec), Duration::from_millis(spec.delay_ms)),
             jar: CookieJar::new(),
             proxy: spec.proxy().context("the project's proxy")?,
             claims: Default::default(),
