@@ -216,7 +216,7 @@ async fn more_than_a_hundred_urls_are_400_whatever_they_are() {
 async fn what_the_document_says_of_null_is_so() {
     let service = Service::start().await;
     let client = service.client();
-    let receiver = json!({"url": "https://127.0.0.1:9/hook", "events": null});
+    let receiver = json!({"url": "https://127.0.0.1:9443/hook", "events": null});
     let answer = client
         .send("PUT", "/v1/webhook", &[], receiver.to_string().as_bytes())
         .await;

@@ -159,7 +159,7 @@ async fn the_screenshot_endpoint_is_deprecated_on_every_answer() {
             Some("</v1/cloud/render>; rel=\"successor-version\"")
         );
     }
-    assert_eq!(service.billed().await, (0, 2));
+    assert_eq!(service.billed().await, (0, 5));
 }
 
 #[tokio::test]

@@ -104,8 +104,8 @@ async fn what_is_not_configured_is_said_before_the_body_is_read() {
 async fn a_project_holds_its_share_of_the_memory_for_bodies() {
     let service = Service::with(|config| config.http.request_memory_mib = 1).await;
     let client = service.client();
-    let mut held = begun(&service, "/v1/scan", 700_000).await;
-    let part = format!("{{{}", " ".repeat(600_000));
+    let mut held = begun(&service, "/v1/scan", 400_000).await;
+    let part = format!("{{{}", " ".repeat(300_000));
     held.write_all(part.as_bytes()).await.unwrap();
 
     let large = json!({"url": "x".repeat(150_000)}).to_string();

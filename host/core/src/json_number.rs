@@ -36,7 +36,8 @@ impl<'de> Visitor<'de> for WholeNumber {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Option<u64>, D::Error> {
-        inner.deserialize_u64(self)
+        // Of any kind: what serde has read to choose between variants tells integers from fractions.
+        inner.deserialize_any(self)
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Option<u64>, E> {

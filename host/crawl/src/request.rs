@@ -205,8 +205,8 @@ impl CrawlRequest {
         may_be_aggressive: bool,
         tier: &str,
     ) -> Result<CheckedCrawl, RequestError> {
-        // A URL is taken without the spaces around it (`guard::parse_strict`).
-        let url = self.url.trim_matches(' ').to_owned();
+        // Spaces behind a URL are no part of it; before it they are refused.
+        let url = self.url.trim_end_matches(' ').to_owned();
         rules::url(pipeline, "url", &url)?;
         let max_pages = within("max_pages", self.max_pages, 1, MAX_PAGES.into(), 1_000)?;
         let depth = within("depth", self.depth, 1, MAX_DEPTH.into(), 5)?;

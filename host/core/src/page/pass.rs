@@ -448,8 +448,7 @@ impl<'h> State<'h> {
 /// How much text a source has, white space aside.
 fn text_bytes(html: &str) -> usize {
     let mut bytes = 0;
-    let mut tokens = Tokens::new(html);
-    while let Some(token) = tokens.next() {
+    for token in Tokens::new(html) {
         if let Token::Text(text) | Token::Verbatim(text) = token {
             bytes += text.split_ascii_whitespace().map(str::len).sum::<usize>();
         }
