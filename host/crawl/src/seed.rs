@@ -168,8 +168,7 @@ impl Queue {
 
 /// The sitemaps that robots.txt names.
 async fn named(shared: &Shared, seed: &Url) -> Vec<String> {
-    let fetcher = &shared.fetcher;
-    let robots = fetcher.site_files().robots(fetcher, seed).await;
+    let robots = shared.robots(seed).await;
     let sitemaps = robots.robots.sitemaps().iter().take(MAX_SITEMAPS);
     sitemaps
         .filter_map(|sitemap| Some(seed.join(sitemap).ok()?.to_string()))
