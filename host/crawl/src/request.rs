@@ -92,7 +92,7 @@ pub struct CrawlRequest {
     /// Monitors only: send nothing if nothing changed.
     #[schema(default = false)]
     pub return_only_changed: Option<bool>,
-    /// A run of this URL that was done less than this many seconds ago is returned instead.
+    /// A run of this URL and `seed_kind` that was done less than this many seconds ago is returned instead.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 315_360_000)]
     pub max_age_seconds: Option<u64>,
