@@ -170,9 +170,8 @@ async fn each_operation_answers_in_one_content_type() {
                 };
                 // An export's form is chosen by a parameter, a screenshot's by `Accept`, and that of
                 // `/mcp` by whether there is progress.
-                let chosen = path.ends_with("/export")
-                    || path.ends_with("/screenshot")
-                    || path == "/mcp";
+                let chosen =
+                    path.ends_with("/export") || path.ends_with("/screenshot") || path == "/mcp";
                 let most = if chosen { 8 } else { 1 };
                 assert!(content.len() <= most, "{method} {path} {status}");
                 for (kind, media) in content {

@@ -181,7 +181,11 @@ impl CallHost {
         request: Request,
         way: Option<(ProxyPool, Option<&str>)>,
     ) -> Result<Response, CodedError> {
-        let fetcher = self.actors.pipeline.fetcher.of_project(self.principal.project);
+        let fetcher = self
+            .actors
+            .pipeline
+            .fetcher
+            .of_project(self.principal.project);
         let Some((pool, country)) = way else {
             let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
             // Boxed: the fetch's state is large, and a call may run many at once.

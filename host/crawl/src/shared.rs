@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use orbweaver_engine::Engine;
 use orbweaver_fetch::{
-    CookieJar, FetchError, Fetcher, Personal, ProxyUrl, Request, Response, RobotsAnswer, is_impersonal,
+    CookieJar, FetchError, Fetcher, Personal, ProxyUrl, Request, Response, RobotsAnswer,
+    is_impersonal,
 };
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::Lease;

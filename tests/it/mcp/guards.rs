@@ -170,9 +170,7 @@ async fn a_request_of_another_form_has_the_envelope() {
         .await;
     plain.error(406, "INVALID_INPUT");
     for accept in ["*/*", "text/*, application/*;q=0.5"] {
-        let listed = client
-            .post_with("/mcp", &[("accept", accept)], &list)
-            .await;
+        let listed = client.post_with("/mcp", &[("accept", accept)], &list).await;
         assert!(listed.ok()["result"]["tools"].is_array(), "{accept}");
     }
     let text = [ACCEPT, ("content-type", "text/plain")];

@@ -108,10 +108,10 @@ impl Vendor {
                 format!("{}{path}", base.expose().trim_end_matches('/')),
             )
         };
-        let response =
-            fetcher.fetch(request).await.map_err(|error| {
-                failed(format!("the upstream provider gave no answer: {error}"))
-            })?;
+        let response = fetcher
+            .fetch(request)
+            .await
+            .map_err(|error| failed(format!("the upstream provider gave no answer: {error}")))?;
         match response.status {
             200..=299 => serde_json::from_slice(&response.body).map_err(|error| {
                 failed(format!(
@@ -129,12 +129,7 @@ impl Vendor {
         }
     }
 
-    async fn page(
-        &self,
-        project: ProjectId,
-        path: &str,
-        job: &Job,
-    ) -> Result<Loaded, ScanError> {
+    async fn page(&self, project: ProjectId, path: &str, job: &Job) -> Result<Loaded, ScanError> {
         let mut body = json!({
             "url": job.url,
             "limit": 1,
@@ -210,11 +205,7 @@ impl Vendor {
     }
 
     /// Loads a page with the provider's unblocker.
-    pub(super) async fn unblock(
-        &self,
-        project: ProjectId,
-        job: &Job,
-    ) -> Result<Loaded, ScanError> {
+    pub(super) async fn unblock(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         self.page(project, "/unblocker", job).await
     }
 
@@ -228,7 +219,9 @@ impl Vendor {
             "fetch_page_content": true,
             "return_format": "markdown",
         });
-        let answer = self.call(&self.fetcher, Method::POST, "/search", Some(body)).await?;
+        let answer = self
+            .call(&self.fetcher, Method::POST, "/search", Some(body))
+            .await?;
         let items = match answer {
             Value::Array(items) => items,
             Value::Object(mut object) => {
@@ -275,7 +268,9 @@ impl Vendor {
     /// Balance in US dollars: ten thousand credits are one dollar.
     #[crate::boxed]
     pub async fn balance(&self) -> Result<f64, ScanError> {
-        let answer = self.call(&self.fetcher, Method::GET, "/data/credits", None).await?;
+        let answer = self
+            .call(&self.fetcher, Method::GET, "/data/credits", None)
+            .await?;
         let credits = answer
             .get("credits")
             .or_else(|| answer.get("data").and_then(|data| data.get("credits")))

@@ -6,7 +6,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_store::{CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store, StoredBody};
+use orbweaver_store::{
+    CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store, StoredBody,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -34,7 +36,9 @@ async fn store_page(store: &Store, project: ProjectId, number: u64) {
     let mut state = number + 1;
     let body: Vec<u8> = (0..MIB / 8)
         .flat_map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (state ^ (state >> 29)).to_le_bytes()
         })
         .collect();
