@@ -62,7 +62,7 @@ impl CallTurns {
     }
 
     /// Before a value is read: takes the turn if the call has lost a write of it.
-    pub async fn before_read(&self, owner: &StateOwner, key: &str) {
+    pub(crate) async fn before_read(&self, owner: &StateOwner, key: &str) {
         let key = (owner.clone(), key.to_owned());
         if self.lost.lock().take_if(|lost| *lost == key).is_none() {
             return;
@@ -83,7 +83,7 @@ impl CallTurns {
     }
 
     /// Before a write that expects a version: waits for the turn, unless the call holds it.
-    pub async fn before_write(&self, owner: &StateOwner, key: &str) -> WriteTurn<'_> {
+    pub(crate) async fn before_write(&self, owner: &StateOwner, key: &str) -> WriteTurn<'_> {
         let key = (owner.clone(), key.to_owned());
         let turn = match self.release() {
             Some(held) if held.key == key => Some(held.turn),
