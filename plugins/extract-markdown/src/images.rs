@@ -117,7 +117,7 @@ fn is_real(url: &str) -> bool {
         && !url.starts_with('#')
         && !starts_with(url, "data:")
         && !starts_with(url, "about:")
-        && !(url.contains('{') && url.contains('}'))
+        && (!url.contains('{') || !url.contains('}'))
 }
 
 /// The address of an `<img>`'s picture: what a script would load into it, else what it has.
