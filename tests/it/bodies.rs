@@ -253,10 +253,10 @@ async fn a_segment_that_is_no_text_names_nothing() {
 }
 
 #[tokio::test]
-async fn spaces_around_a_seed_are_not_its_own() {
+async fn spaces_behind_a_seed_are_not_its_own() {
     let (service, site) = (Service::start().await, Site::start().await);
     let url = site.url("/article");
-    let body = json!({"url": format!(" {url}  "), "max_pages": 1});
+    let body = json!({"url": format!("{url}  "), "max_pages": 1});
     let run = service.client().post("/v1/crawls", &body).await;
     assert_eq!(run.status, 202, "{}", run.text());
     assert_eq!(run.json()["url"], url);
