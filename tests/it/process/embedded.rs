@@ -88,7 +88,12 @@ fn damaged_plugins_inside_the_program_are_reported() {
     // Part of the index, which is before the trailer of 56 bytes.
     let at = bytes.len() - 60;
     bytes[at] ^= 1;
-    std::fs::write(&program, bytes).unwrap();
+    // Another process writes the program: a process that another test starts meanwhile would inherit the
+    // file from this one, and a file that somebody may write to cannot be run.
+    let damaged = folder.path().join("damaged");
+    std::fs::write(&damaged, bytes).unwrap();
+    let copied = Command::new("cp").args([&damaged, &program]).status();
+    assert!(copied.unwrap().success());
     let output = alone(&program, &folder)
         .args(["plugin", "list"])
         .stderr(Stdio::piped())

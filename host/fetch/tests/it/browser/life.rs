@@ -1,6 +1,5 @@
 //! When browsers start, are replaced and end.
 
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use orbweaver_fetch::{Kind, find_browser};
@@ -59,6 +58,16 @@ async fn the_browser_does_not_go_before_the_service() {
         .collect();
     assert!(!values.is_empty());
     assert!(values.iter().all(|nice| *nice >= 0), "{values:?}");
+}
+
+/// Writes a program by another process: one that another test starts meanwhile would inherit the open
+/// file from this process, and a file that somebody may write to cannot be run.
+fn write_program(program: &std::path::Path, text: &str) {
+    let written = program.with_extension("text");
+    std::fs::write(&written, text).unwrap();
+    let mut install = std::process::Command::new("install");
+    let installed = install.args(["-m", "700"]).arg(written).arg(program);
+    assert!(installed.status().unwrap().success());
 }
 
 #[tokio::test]
@@ -151,15 +160,14 @@ async fn a_browser_that_crashes_while_it_starts_is_started_again() {
         )
     };
     let count = || std::fs::read_to_string(&tries).unwrap().lines().count();
-    std::fs::write(&program, script(1)).unwrap();
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o700)).unwrap();
+    write_program(&program, &script(1));
     let page = render(&renderer_of(&program), origin.url("/"))
         .await
         .unwrap();
     assert!(html(&page).contains("text"));
     assert_eq!(count(), 2);
     // One that always crashes is an error, and not started for ever.
-    std::fs::write(&program, script(100)).unwrap();
+    write_program(&program, &script(100));
     let error = render(&renderer_of(&program), origin.url("/"))
         .await
         .unwrap_err();
