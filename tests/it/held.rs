@@ -109,19 +109,32 @@ async fn a_project_holds_its_share_of_the_memory_for_bodies() {
     })
     .await;
     let client = service.client();
-    let mut held = begun(&service, "/v1/scan", 400_000).await;
     let part = format!("{{{}", " ".repeat(300_000));
-    held.write_all(part.as_bytes()).await.unwrap();
-
     let large = json!({"url": "x".repeat(150_000)}).to_string();
-    let refused = until(429, &client, "POST", "/v1/scan", large.as_bytes()).await;
+    let nonsense = json!({"url": "nonsense"});
+    let holding = async {
+        loop {
+            let mut held = begun(&service, "/v1/scan", 400_000).await;
+            held.write_all(part.as_bytes()).await.unwrap();
+            // The service reads meanwhile. If it has not, the large body may have come first, and the
+            // held one is refused.
+            for _ in 0..20 {
+                client.post("/v1/scan", &nonsense).await;
+            }
+            let answer = client.send("POST", "/v1/scan", &[], large.as_bytes()).await;
+            if answer.status == 429 {
+                return (held, answer);
+            }
+        }
+    };
+    let (held, refused) = tokio::time::timeout(LONG, holding).await.unwrap();
     let why = refused.error(429, "RATE_LIMITED");
     assert!(why.contains("http.request_memory_mib"), "{why}");
     assert_eq!(refused.header("retry-after"), Some("5"));
     let other = service.other_project("other").await;
     let of_other = other.send("POST", "/v1/scan", &[], large.as_bytes()).await;
     of_other.error(422, "INVALID_INPUT");
-    let small = client.post("/v1/scan", &json!({"url": "nonsense"})).await;
+    let small = client.post("/v1/scan", &nonsense).await;
     small.error(422, "INVALID_INPUT");
 
     drop(held);
@@ -174,7 +187,17 @@ async fn without_window(at: SocketAddr, path: &str) -> TcpStream {
     head.extend(path.as_bytes());
     said.extend(frame(1, 5, 1, &head));
     stream.write_all(&said).await.unwrap();
-    stream
+    // Headers need no window. From here on the service holds the answer's body.
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await.unwrap();
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; length as usize];
+        stream.read_exact(&mut payload).await.unwrap();
+        if head[3] == 1 {
+            return stream;
+        }
+    }
 }
 
 #[tokio::test]
