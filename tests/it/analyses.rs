@@ -347,12 +347,7 @@ async fn sitemaps_are_read_at_a_full_cap_and_listed_urls_are_not() {
         Reply::text(format!("{}\n{}\n", origin.url("/"), origin.url("/gone"))),
     );
     let client = service.other_project("shop").await;
-    let store = &service.app.store;
-    let project = store.project_named("shop").await.unwrap().unwrap().id;
-    let quota = &service.app.accounts.quota;
-    let mut all = quota.reserve(project, Amount::pages(200)).await.unwrap();
-    let usage = all.usage("all", "scan", Amount::pages(200), 0);
-    store.bill(usage).await.unwrap();
+    service.has_used("shop", 200, 0).await;
 
     let path = "/v1/actors/sitemap-audit";
     let index = format!(
@@ -374,6 +369,8 @@ async fn sitemaps_are_read_at_a_full_cap_and_listed_urls_are_not() {
     let links = json!({"urls": [origin.url("/docs/b")]});
     let links = client.post("/v1/actors/check-links", &links).await;
     links.error(429, "RATE_LIMITED");
+    let store = &service.app.store;
+    let project = store.project_named("shop").await.unwrap().unwrap().id;
     let total = store.usage_total(project).await.unwrap();
     assert_eq!(total, (200, 0, 0));
 }

@@ -1,7 +1,6 @@
 //! Scans that use a browser: cloud_mode and screenshot_inline.
 
 use orbweaver_origin::{Origin, Reply};
-use orbweaver_store::NewUsage;
 use serde_json::{Value, json};
 
 use crate::support::{Service, Site};
@@ -120,18 +119,7 @@ async fn a_failed_screenshot_is_free_and_does_not_fail_the_scan() {
 async fn a_page_that_auto_does_not_render_is_told() {
     let (service, origin) = (Service::start().await, app().await);
     let client = service.other_project("shop").await;
-    let project = service.app.store.project_named("shop").await.unwrap();
-    let used = NewUsage {
-        project: project.unwrap().id,
-        token: "before".to_owned(),
-        call: "cloud/scrape",
-        pages: 0,
-        cloud_pages: 100,
-        cost_micros: 0,
-        at: service.app.clock.now(),
-        reservation: None,
-    };
-    service.app.store.bill(used).await.unwrap();
+    service.has_used("shop", 0, 100).await;
     let body = json!({"url": origin.url("/app"), "cloud_mode": "auto"});
     let result = client.post("/v1/scan", &body).await.ok();
     assert_eq!(result["cloud_mode"], "none");

@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::support::http2::{PREFACE, frame};
 use crate::support::{KEY, Service};
 
 /// Longer than any limit of these tests: what has not happened by then will not happen.
@@ -150,24 +151,11 @@ async fn busy_connections_are_not_closed_for_new_ones() {
     }
 }
 
-/// A frame of HTTP/2 (RFC 9113, section 4.1).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    let mut frame = length[1..].to_vec();
-    frame.extend([kind, flags]);
-    frame.extend(stream.to_be_bytes());
-    frame.extend(payload);
-    frame
-}
-
 #[tokio::test]
 async fn rapid_resets_close_their_connection_and_nothing_else() {
     let service = Service::start().await;
     let mut stream = connect(service.address).await;
-    stream
-        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-        .await
-        .unwrap();
+    stream.write_all(PREFACE).await.unwrap();
     stream.write_all(&frame(4, 0, 0, &[])).await.unwrap();
     // :method GET, :scheme http, :path / of HPACK's static table.
     let request = [0x82, 0x86, 0x84];
@@ -187,10 +175,7 @@ async fn rapid_resets_close_their_connection_and_nothing_else() {
 async fn an_idle_http2_connection_is_closed() {
     let service = Service::with(impatient).await;
     let mut stream = connect(service.address).await;
-    stream
-        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-        .await
-        .unwrap();
+    stream.write_all(PREFACE).await.unwrap();
     stream.write_all(&frame(4, 0, 0, &[])).await.unwrap();
     let said = rest(&mut stream).await;
     assert!(!said.is_empty(), "it sends at least its settings");

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::support::http::{Answer, Client};
+use crate::support::http2::{PREFACE, frame};
 use crate::support::{KEY, Service, Site};
 
 /// Longer than any limit of these tests: what has not happened by then will not happen.
@@ -166,20 +167,10 @@ async fn a_batch_has_an_answer_of_bounded_size() {
     assert_eq!(site.hits("/article"), done + 1);
 }
 
-/// A frame of HTTP/2 (RFC 9113, section 4.1).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    let mut frame = length[1..].to_vec();
-    frame.extend([kind, flags]);
-    frame.extend(stream.to_be_bytes());
-    frame.extend(payload);
-    frame
-}
-
 /// Asks for a page on a stream whose window stays closed.
 async fn without_window(at: SocketAddr, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(at).await.unwrap();
-    let mut said = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let mut said = PREFACE.to_vec();
     // SETTINGS_INITIAL_WINDOW_SIZE: 0.
     said.extend(frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]));
     // :method GET, :scheme http, and :path by its name in HPACK's static table.

@@ -2,7 +2,6 @@
 
 use chrono::TimeDelta;
 use orbweaver_origin::{Origin, Reply};
-use orbweaver_store::NewUsage;
 use serde_json::{Value, json};
 
 use crate::support::http::Answer;
@@ -78,18 +77,7 @@ async fn a_start_page_that_answers_with_an_error_is_an_error() {
 async fn a_crawl_that_a_cap_cut_is_not_used_again() {
     let (service, origin) = (Service::start().await, site().await);
     let client = service.other_project("shop").await;
-    let project = service.app.store.project_named("shop").await.unwrap();
-    let used = NewUsage {
-        project: project.unwrap().id,
-        token: "before".to_owned(),
-        call: "scan",
-        pages: 198,
-        cloud_pages: 0,
-        cost_micros: 0,
-        at: service.app.clock.now(),
-        reservation: None,
-    };
-    service.app.store.bill(used).await.unwrap();
+    service.has_used("shop", 198, 0).await;
     let body = json!({"url": origin.url("/")});
     let (cut, _) = build(&client, &body).await;
     let run = client.get(&format!("/v1/crawls/{cut}")).await.ok();

@@ -1,7 +1,6 @@
 //! What an answer says of what a request asks for in vain, or gets in part.
 
 use orbweaver_origin::{Origin, Reply};
-use orbweaver_store::NewUsage;
 use serde_json::{Value, json};
 
 use crate::support::Service;
@@ -79,18 +78,7 @@ async fn a_cloud_crawl_that_a_cap_cuts_says_so() {
         assert_eq!(answer["items"].as_array().unwrap().len(), items, "{answer}");
         assert_eq!(answer["error_message"], Value::Null);
     }
-    let project = service.app.store.project_named("shop").await.unwrap();
-    let used = NewUsage {
-        project: project.unwrap().id,
-        token: "before".to_owned(),
-        call: "cloud/scrape",
-        pages: 0,
-        cloud_pages: 89,
-        cost_micros: 0,
-        at: service.app.clock.now(),
-        reservation: None,
-    };
-    service.app.store.bill(used).await.unwrap();
+    service.has_used("shop", 0, 89).await;
     // Of the 100 that the tier has, 5 are left.
     let answer = crawl("/", 15).await;
     assert_eq!(answer["items"].as_array().unwrap().len(), 5, "{answer}");

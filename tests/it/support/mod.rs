@@ -3,6 +3,7 @@
 pub mod database;
 pub mod described;
 pub mod http;
+pub mod http2;
 pub mod names;
 pub mod receiver;
 pub mod runs;

@@ -13,6 +13,7 @@ use orbweaver_server::config::Config;
 use orbweaver_server::serve::{self, Running};
 use orbweaver_server::service::{self as assembled, Service as Assembled};
 use orbweaver_server::telemetry::{self, PrometheusHandle};
+use orbweaver_store::NewUsage;
 use tempfile::TempDir;
 
 use super::{Client, database};
@@ -204,6 +205,23 @@ impl Service {
             .await
             .expect("a project");
         Client::new(self.address, Some(&secret))
+    }
+
+    /// Bills a call with so many pages and cloud pages to a project now, as if it had made it.
+    pub async fn has_used(&self, project: &str, pages: u64, cloud_pages: u64) {
+        let store = &self.app.store;
+        let project = store.project_named(project).await.expect("a database");
+        let used = NewUsage {
+            project: project.expect("a project").id,
+            token: format!("used before: {pages} and {cloud_pages}"),
+            call: "scan",
+            pages,
+            cloud_pages,
+            cost_micros: 0,
+            at: self.app.clock.now(),
+            reservation: None,
+        };
+        store.bill(used).await.expect("a database");
     }
 
     /// Pages and cloud pages billed to the first project so far.
