@@ -69,9 +69,13 @@ fn length(file: &Path) -> u64 {
 
 /// Returns once the file is as long as `bytes`.
 async fn until_long(file: &Path, bytes: u64) {
-    while length(file) < bytes {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let growing = async {
+        while length(file) < bytes {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let grown = tokio::time::timeout(Duration::from_secs(120), growing).await;
+    grown.expect("the log is copied into the file");
 }
 
 #[tokio::test]
