@@ -99,7 +99,10 @@ impl StateHost for ProjectValues {
         let owner = self.owner(plugin);
         let turn = match expected {
             Some(_) => Some(self.turns.before_write(&owner, key).await),
-            None => None,
+            None => {
+                self.turns.before_any_write();
+                None
+            }
         };
         let caps = self
             .values

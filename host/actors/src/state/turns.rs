@@ -85,15 +85,22 @@ impl CallTurns {
     /// Before a write that expects a version: waits for the turn, unless the call holds it.
     pub(crate) async fn before_write(&self, owner: &StateOwner, key: &str) -> WriteTurn<'_> {
         let key = (owner.clone(), key.to_owned());
-        let turn = match self.release() {
-            Some(held) if held.key == key => Some(held.turn),
-            _ => self.turns.wait(&key).await,
+        // The turn of another value is given up before the wait: its holder may wait for that value's.
+        let own = self.release().filter(|held| held.key == key);
+        let turn = match own {
+            Some(held) => Some(held.turn),
+            None => self.turns.wait(&key).await,
         };
         WriteTurn {
             call: self,
             key,
             _turn: turn,
         }
+    }
+
+    /// Before a write that expects no version: it needs no turn, and ends the one that the call holds.
+    pub(crate) fn before_any_write(&self) {
+        self.release();
     }
 
     /// Gives up the turn that the call holds.
@@ -178,6 +185,32 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn calls_that_hold_the_turns_of_two_values_do_not_wait_for_each_other() {
+        let turns = StateTurns::default();
+        let (owner, _) = key();
+        let holder = async |name| {
+            let call = CallTurns::new(turns.clone());
+            call.before_write(&owner, name).await.end(true);
+            call.before_read(&owner, name).await;
+            call
+        };
+        let (one, other) = (holder("a").await, holder("b").await);
+        let (first, second) = tokio::join!(
+            one.before_write(&owner, "b"),
+            other.before_write(&owner, "a"),
+        );
+        let held = turns
+            .0
+            .lock()
+            .values()
+            .map(|turn| turn.try_lock().is_err())
+            .collect::<Vec<_>>();
+        assert_eq!(held, [true, true]);
+        first.end(false);
+        second.end(false);
+    }
+
+    #[tokio::test]
     async fn a_call_that_does_not_write_again_gives_up_its_turn() {
         let turns = StateTurns::default();
         let (owner, name) = key();
@@ -186,6 +219,10 @@ mod tests {
         idle.before_read(&owner, &name).await;
         assert!(idle.held.lock().is_some());
         assert!(turns.wait(&key()).await.is_some(), "its time has ended");
+        lose(&idle).await;
+        idle.before_read(&owner, &name).await;
+        idle.before_any_write();
+        assert!(idle.held.lock().is_none(), "it has written");
         lose(&idle).await;
         idle.before_read(&owner, &name).await;
         drop(idle);
