@@ -250,14 +250,15 @@ impl From<&str> for Error {
     }
 }
 
-/// JSON that a plugin cannot read or write is its own failure, because the caller's input was
-/// checked before.
+/// A selector that a plugin writes wrong is its own failure.
 impl From<crate::dom::SelectorError> for Error {
     fn from(error: crate::dom::SelectorError) -> Self {
         Self::failed(error)
     }
 }
 
+/// JSON that a plugin cannot read or write is its own failure, because the caller's input was
+/// checked before.
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::failed(error)

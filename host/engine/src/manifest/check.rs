@@ -89,7 +89,7 @@ impl Manifest {
             }
             (Some(_), Kind::Extractor | Kind::Actor | Kind::Hook) => Err(format!(
                 "fetcher: allowed for fetchers only, this is {}",
-                self.kind
+                self.kind.with_article()
             )),
             (Some(fetcher), Kind::Fetcher) => fetcher.check(),
             (None, _) => Ok(()),
