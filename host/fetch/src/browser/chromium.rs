@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::cdp::Connection;
 use super::config::BrowserConfig;
-use super::meter::{self, Usage};
+use super::meter::{self, Pages, Usage};
 use super::process::{self, Process, Started};
 use super::tab::Tab;
 
@@ -23,6 +23,8 @@ pub(super) struct Chromium {
     pub user_agent: String,
     /// An empty page, prepared for the next request.
     pub spare: Mutex<Option<Tab>>,
+    /// The pages that run in it.
+    pub pages: Pages,
     process: Process,
     uses: AtomicU32,
     worn: AtomicBool,
@@ -73,7 +75,8 @@ impl Chromium {
         };
         let browser = Arc::new(started.map_err(Failure::into_message)?);
         let most = config.max_memory_mib << 20;
-        tokio::spawn(meter::watch(Arc::downgrade(&browser), most));
+        let pages = browser.pages.count();
+        tokio::spawn(meter::look(Arc::downgrade(&browser), pages, most));
         Ok(browser)
     }
 
@@ -96,6 +99,7 @@ impl Chromium {
                 connection,
                 user_agent: version.user_agent.replace("HeadlessChrome", "Chrome"),
                 spare: Mutex::default(),
+                pages: Pages::new(),
                 process,
                 uses: AtomicU32::new(0),
                 worn: AtomicBool::new(false),

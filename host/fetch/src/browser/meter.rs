@@ -9,20 +9,46 @@ use std::path::Path;
 use std::sync::Weak;
 use std::time::Duration;
 
+use tokio::sync::watch::{self, Receiver, Sender};
+
 use super::chromium::Chromium;
 
 /// Interval of the looks while pages run.
 const LOOK: Duration = Duration::from_millis(200);
-/// The same while none has been asked for lately.
-const REST: Duration = Duration::from_secs(2);
-/// A page that was asked for longer ago than this has ended.
-const QUIET: Duration = Duration::from_secs(180);
 /// Looks after which processes outside the group are read again: their ids may have been reused.
 const AGAIN: u32 = 25;
 /// Time on the processors after which a page goes behind all others.
 const BUSY: Duration = Duration::from_secs(2);
 /// The nice value of such a page.
 const LAST: libc::c_int = 19;
+
+/// Counts the pages that run in a browser: while none does, nobody looks at it.
+pub(super) struct Pages(Sender<usize>);
+
+impl Pages {
+    pub fn new() -> Self {
+        Self(watch::channel(0).0)
+    }
+
+    /// Begins a page, which runs until what this returns is dropped.
+    pub fn begin(&self) -> Running {
+        self.0.send_modify(|count| *count += 1);
+        Running(self.0.clone())
+    }
+
+    pub fn count(&self) -> Receiver<usize> {
+        self.0.subscribe()
+    }
+}
+
+/// A page that runs.
+pub(super) struct Running(Sender<usize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
 
 /// What the processes of a browser take.
 #[derive(Debug, Default)]
@@ -156,16 +182,19 @@ fn put_last(path: &Path) {
 }
 
 /// Looks at the browser until it ends.
-pub(super) async fn watch(browser: Weak<Chromium>, most: u64) {
+pub(super) async fn look(browser: Weak<Chromium>, mut pages: Receiver<usize>, most: u64) {
     let mut meter: Option<Meter> = None;
     loop {
-        let Some(pause) = browser.upgrade().map(|browser| match browser.idle() {
-            idle if idle < QUIET => LOOK,
-            _ => REST,
-        }) else {
-            return;
-        };
-        tokio::time::sleep(pause).await;
+        // One that accepts no more pages may have one that could not be closed.
+        let is_fit = browser.upgrade().is_some_and(|browser| browser.is_fit());
+        if is_fit && *pages.borrow() == 0 {
+            // The ids that it knows may be reused meanwhile.
+            meter = None;
+            if pages.wait_for(|count| *count > 0).await.is_err() {
+                return;
+            }
+        }
+        tokio::time::sleep(LOOK).await;
         let Some(group) = browser.upgrade().and_then(|browser| browser.group()) else {
             return;
         };
@@ -192,6 +221,18 @@ pub(super) async fn watch(browser: Weak<Chromium>, most: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_counts_until_it_ends() {
+        let pages = Pages::new();
+        let count = pages.count();
+        let (one, other) = (pages.begin(), pages.begin());
+        assert_eq!(*count.borrow(), 2);
+        drop(one);
+        assert_eq!(*count.borrow(), 1);
+        drop(other);
+        assert_eq!(*count.borrow(), 0);
+    }
 
     #[test]
     fn a_look_has_the_memory_and_the_time_of_a_group() {

@@ -231,6 +231,7 @@ impl Renderer {
             browser.retire("alone");
         }
         browser.count_use(&self.0.config);
+        let running = browser.pages.begin();
         let cut = browser.pages_cut();
         let ended = tab
             .watch
@@ -248,13 +249,11 @@ impl Renderer {
         let crashed = matches!(&result, Err(Trouble::Crashed(_) | Trouble::Outgrown));
         // In the background: the caller need not wait. The permit is held until it is done.
         let pool = Arc::downgrade(&self.0);
-        let turn = if crashed {
-            (Some(turn), None)
-        } else {
-            (None, Some(turn))
+        let (kept, held) = match crashed {
+            true => (Some(turn), None),
+            false => (None, Some(turn)),
         };
-        let (kept, held) = turn;
-        tokio::spawn(tidy(pool, browser, tab, held));
+        tokio::spawn(tidy(pool, browser, tab, running, held));
         result.map_err(|trouble| (trouble, kept))
     }
 
@@ -429,11 +428,13 @@ async fn tidy(
     pool: Weak<Inner>,
     browser: Arc<Chromium>,
     tab: Tab,
+    running: meter::Running,
     turn: Option<OwnedSemaphorePermit>,
 ) {
     if !tab.close(Instant::now() + OPEN).await {
         browser.retire("fault");
     }
+    drop(running);
     let Some(inner) = pool.upgrade() else { return };
     drop(turn);
     if !browser.is_fit() || browser.spare.lock().is_some() {
