@@ -155,14 +155,14 @@ mod tests {
 
     /// Increases a number by compare-and-swap; returns the attempts.
     async fn increase(call: CallTurns, value: Arc<Mutex<u64>>) -> u32 {
-        let (owner, key) = key();
+        let ((owner, _), key) = (key(), "number");
         let mut attempts = 0;
         loop {
             attempts += 1;
-            call.before_read(&owner, &key).await;
+            call.before_read(&owner, key).await;
             let read = *value.lock();
             tokio::task::yield_now().await;
-            let turn = call.before_write(&owner, &key).await;
+            let turn = call.before_write(&owner, key).await;
             let is_current = *value.lock() == read;
             *value.lock() += u64::from(is_current);
             turn.end(!is_current);
