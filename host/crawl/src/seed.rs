@@ -41,7 +41,7 @@ pub(super) struct FailedSitemap {
 }
 
 /// The kind of what answered, but with no sitemap.
-const UNREADABLE: &str = "sitemap";
+pub(super) const UNREADABLE: &str = "sitemap";
 
 /// What answered is no sitemap.
 #[derive(Debug, thiserror::Error)]

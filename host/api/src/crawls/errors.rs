@@ -64,9 +64,9 @@ pub(super) struct FailedItem {
 /// URLs of a run that gave no answer, with the cause, and where they are linked; streamed.
 ///
 /// They are what `error_count` counts. A page whatever its HTTP status is no error: it is
-/// listed with the pages. A sitemap that could not be read is one. After them come the pages on
-/// which plugins failed, kind `plugin`, each once for each plugin, at most 10,000 (with what hooks
-/// left out); `plugin_error_count` counts all.
+/// listed with the pages. A sitemap that answers, but cannot be read, is listed, kind `sitemap`, and
+/// not counted. After them come the pages on which plugins failed, kind `plugin`, each once for each
+/// plugin, at most 10,000 (with what hooks left out); `plugin_error_count` counts all.
 #[utoipa::path(
     get,
     path = "/v1/crawls/{id}/errors",

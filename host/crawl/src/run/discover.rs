@@ -457,15 +457,16 @@ impl Crawler {
         self.send(item).await;
     }
 
-    /// Lists a sitemap that could not be read. It is not in the frontier: its place is before
-    /// the first URL.
+    /// Lists a sitemap that could not be read, and counts it if it gave no answer. It is not in the
+    /// frontier: its place is before the first URL.
     async fn note_sitemap(&mut self, failed: FailedSitemap) {
         let FailedSitemap { url, kind, message } = failed;
         // An earlier worker may have listed it.
         if !self.failed_sitemaps.insert(url.clone()) {
             return;
         }
-        self.handle.progress.lock().failed += 1;
+        let is_unanswered = kind != seed::UNREADABLE;
+        self.handle.progress.lock().failed += u64::from(is_unanswered);
         let failed = FailedUrl {
             seq: -i64::try_from(self.failed_sitemaps.len()).unwrap_or(i64::MAX),
             key_hash: Resolved::parse(&url).map_or(0, |url| self.hash(&url)),

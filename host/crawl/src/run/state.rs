@@ -111,7 +111,7 @@ pub(super) struct Crawler {
     pub(super) capped: Option<String>,
     /// When the run ends with what it has, and why; none once that is so.
     pub(super) end: Option<(Instant, String)>,
-    /// URLs of sitemaps that gave no answer.
+    /// URLs of sitemaps that could not be read.
     pub(super) failed_sitemaps: HashSet<String>,
     /// Why there is no seed.
     pub(super) failure: Option<String>,
