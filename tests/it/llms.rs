@@ -5,7 +5,7 @@ use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
 use crate::support::http::Answer;
-use crate::support::{Client, Service};
+use crate::support::{Client, Service, runs};
 
 const PATH: &str = "/v1/llms-txt-build";
 
@@ -53,6 +53,17 @@ async fn the_answer_names_its_crawl_and_the_caller_decides_how_old_it_may_be() {
 }
 
 #[tokio::test]
+async fn a_newer_crawl_for_something_else_does_not_hide_one_that_fits() {
+    let (service, origin) = (Service::start().await, site().await);
+    let (client, url) = (service.client(), origin.url("/"));
+    let (built, _) = build(&client, &json!({"url": url})).await;
+    service.clock.advance(TimeDelta::hours(2));
+    runs::crawled(&client, &json!({"url": url, "delay_ms": 0})).await;
+    let old = json!({"url": url, "max_age_seconds": 10_000});
+    assert_eq!(build(&client, &old).await.0, built);
+}
+
+#[tokio::test]
 async fn pages_that_are_not_to_be_indexed_are_not_listed() {
     let (service, origin) = (Service::start().await, site().await);
     let (_, file) = build(&service.client(), &json!({"url": origin.url("/")})).await;
@@ -71,6 +82,10 @@ async fn a_start_page_that_answers_with_an_error_is_an_error() {
     let said = service.client().post(PATH, &json!({"url": url})).await;
     let said = said.error(502, "FETCH_FAILED");
     assert_eq!(said, format!("{url} answered with status 404"));
+    // Once the page is there, nobody waits until that crawl is too old.
+    origin.set("/nowhere", Reply::html("<title>Here</title>"));
+    let (_, file) = build(&service.client(), &json!({"url": url})).await;
+    assert!(file.text().starts_with("# Here\n"), "{}", file.text());
 }
 
 #[tokio::test]

@@ -36,35 +36,53 @@ pub async fn recent(
     seconds: u64,
     key: Option<&str>,
 ) -> Result<Option<Reused>, StoreError> {
-    let (store, since) = (&crawls.store, since(crawls, seconds));
-    let seed = url_key(&asked.url);
-    let mut offset = 0;
-    while offset < MAX_LOOKED_AT {
-        let runs = store
-            .recent_done_runs(project, &seed, since, offset, CHUNK)
-            .await?;
-        offset += CHUNK;
-        let is_last = runs.len() < CHUNK as usize;
-        if let Some(run) = runs.into_iter().find(|run| answers(run, asked)) {
-            let before = match key {
-                Some(key) => {
-                    let now = crawls.clock.now();
-                    store.bind_key(project, key, &run, now).await?
-                }
-                None => None,
-            };
-            let recent = || Reused::Recent(Box::new(run));
-            return Ok(Some(before.map_or_else(recent, Reused::Before)));
+    let is_answer = |_: &Run, done: &CrawlSpec| answers(done, asked);
+    let Some(run) = newest(crawls, project, &asked.url, seconds, &is_answer).await? else {
+        return Ok(None);
+    };
+    let before = match key {
+        Some(key) => {
+            let now = crawls.clock.now();
+            crawls.store.bind_key(project, key, &run, now).await?
         }
-        if is_last {
-            break;
+        None => None,
+    };
+    let recent = || Reused::Recent(Box::new(run));
+    Ok(Some(before.map_or_else(recent, Reused::Before)))
+}
+
+/// The newest done run of the project for this seed that is no older than `seconds` and fits.
+///
+/// # Errors
+/// If the database fails.
+#[crate::boxed]
+pub async fn newest(
+    crawls: &Crawls,
+    project: ProjectId,
+    url: &str,
+    seconds: u64,
+    fits: &(dyn Fn(&Run, &CrawlSpec) -> bool + Sync),
+) -> Result<Option<Run>, StoreError> {
+    let (seed, since) = (url_key(url), since(crawls, seconds));
+    for chunk in 0..MAX_LOOKED_AT / CHUNK {
+        let runs = crawls
+            .store
+            .recent_done_runs(project, &seed, since, chunk * CHUNK, CHUNK)
+            .await?;
+        let is_last = runs.len() < CHUNK as usize;
+        let found = runs.into_iter().find(|run| {
+            let done = serde_json::from_str::<CrawlSpec>(&run.spec);
+            done.is_ok_and(|done| fits(run, &done))
+        });
+        if found.is_some() || is_last {
+            return Ok(found);
         }
     }
     Ok(None)
 }
 
 /// The time so many seconds ago.
-pub(crate) fn since(crawls: &Crawls, seconds: u64) -> DateTime<Utc> {
+fn since(crawls: &Crawls, seconds: u64) -> DateTime<Utc> {
     i64::try_from(seconds)
         .ok()
         .and_then(TimeDelta::try_seconds)
@@ -72,63 +90,28 @@ pub(crate) fn since(crawls: &Crawls, seconds: u64) -> DateTime<Utc> {
         .unwrap_or(DateTime::<Utc>::MIN_UTC)
 }
 
-/// Whether a done run of the URL answers a request: the URL was taken for the same, a page, a sitemap or
-/// the first of a list. Budgets and other fields may differ: the interface promises a recent run of the URL.
-fn answers(run: &Run, asked: &CrawlSpec) -> bool {
-    serde_json::from_str::<CrawlSpec>(&run.spec)
-        .is_ok_and(|done| done.seed_kind == asked.seed_kind && done.list == asked.list)
+/// Whether a done run of the URL answers a request: the URL was taken for the same, a page or a sitemap.
+/// Budgets and other fields may differ: the interface promises a recent run of the URL.
+fn answers(done: &CrawlSpec, asked: &CrawlSpec) -> bool {
+    done.seed_kind == asked.seed_kind
 }
 
 #[cfg(test)]
 mod tests {
-    use orbweaver_core::ids::RunId;
-    use orbweaver_store::crawl::{Progress, RunState};
-
     use super::*;
     use crate::spec::SeedKind;
 
-    const SEED: &str = "https://e.org/";
-
-    fn run(spec: &CrawlSpec) -> Run {
-        Run {
-            id: RunId(1),
-            project: ProjectId(1),
-            monitor: None,
-            previous: None,
-            url: spec.url.clone(),
-            url_key: url_key(&spec.url),
-            status: RunState::Done,
-            spec: serde_json::to_string(spec).unwrap(),
-            seed_is_page: true,
-            page_count: 1,
-            error_count: 0,
-            enqueued_at: DateTime::UNIX_EPOCH,
-            started_at: None,
-            finished_at: None,
-            error_message: None,
-            proxy_url: None,
-            ai_bot_policy: None,
-            llms_txt: None,
-            llms_full_txt: None,
-            webhook_status: None,
-            webhook_attempts: 0,
-            webhook_last_error: None,
-            progress: Progress::default(),
-        }
-    }
-
     #[test]
     fn a_run_answers_requests_that_take_its_url_for_the_same() {
-        let asked = CrawlSpec::new(SEED);
+        let asked = CrawlSpec::new("https://e.org/");
         let done = |change: fn(&mut CrawlSpec)| {
-            let mut spec = CrawlSpec::new(SEED);
+            let mut spec = asked.clone();
             change(&mut spec);
-            answers(&run(&spec), &asked)
+            answers(&spec, &asked)
         };
         assert!(done(|_| {}));
         assert!(done(|spec| spec.max_pages = 1));
         assert!(done(|spec| spec.include_paths = vec!["^/a".to_owned()]));
         assert!(!done(|spec| spec.seed_kind = SeedKind::Sitemap));
-        assert!(!done(|spec| spec.list = true));
     }
 }

@@ -3,13 +3,12 @@
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_core::key_hash;
 use orbweaver_store::StoreError;
-use orbweaver_store::crawl::{Created, NewRun, Run};
+use orbweaver_store::crawl::{Created, NewRun};
 use orbweaver_urls::KeyRules;
 
 use super::spec::{CrawlSpec, SeedKind};
 use crate::context::Crawls;
 use crate::list::UrlList;
-use crate::reuse;
 
 /// Who requests a run, and why.
 #[derive(Clone, Debug, Default)]
@@ -87,25 +86,6 @@ pub async fn submit_list(
         crawls.live.wake();
     }
     Ok(created)
-}
-
-/// The newest done run of the project for this seed, no older than `seconds`.
-///
-/// # Errors
-/// If the database fails.
-#[crate::boxed]
-pub async fn recent(
-    crawls: &Crawls,
-    project: ProjectId,
-    url: &str,
-    seconds: u64,
-) -> Result<Option<Run>, StoreError> {
-    let since = reuse::since(crawls, seconds);
-    let runs = crawls
-        .store
-        .recent_done_runs(project, &url_key(url), since, 0, 1)
-        .await?;
-    Ok(runs.into_iter().next())
 }
 
 /// The key by which runs of a seed are found: the page key of its URL.

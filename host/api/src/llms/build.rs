@@ -97,9 +97,9 @@ impl LlmsTxtRequest {
 /// descriptions.
 ///
 /// Billed as the crawl that it makes: a page for every page stored. A crawl of the last hour
-/// (`max_age_seconds`) for the same question is used again, unless it failed or a cap cut it; the
-/// headers `Orbweaver-Crawl-Id` and `Orbweaver-Crawl-Finished-At` say which crawl the file is from.
-/// Where the crawl takes longer than `wait_seconds`, the answer is 408 with its id in
+/// (`max_age_seconds`) for the same question is used again, unless it failed, a cap cut it, or its
+/// start page answered with an error; the headers `Orbweaver-Crawl-Id` and
+/// `Orbweaver-Crawl-Finished-At` say which crawl the file is from. Where the crawl takes longer than `wait_seconds`, the answer is 408 with its id in
 /// `error.crawl_id`: the same request, once the crawl is over, uses it (with `max_age_seconds` 0 it
 /// crawls anew). Pages that ask not to be indexed (`noindex`) are not listed. A start page that
 /// answers with an error is 502.

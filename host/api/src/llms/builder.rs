@@ -16,8 +16,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::text::{self, Entry};
 use crate::app::App;
 use orbweaver_accounts::quota::QuotaError;
+use orbweaver_crawl::reuse;
 use orbweaver_crawl::spec::CrawlSpec;
-use orbweaver_crawl::submit::{self, Origin, recent};
+use orbweaver_crawl::submit::{self, Origin};
 
 /// Runs of the same hour that are of no use, before one is made that nobody comes back to.
 const MOST_BEFORE: u32 = 100;
@@ -122,10 +123,10 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
     }
     .with_project_proxy(principal.proxy_url.as_deref());
     let max_age = spec.max_age_seconds;
+    let fits = |run: &Run, done: &CrawlSpec| is_whole(run) && *done == crawl;
     if max_age > 0
-        && let Some(run) = recent(&app.crawls, project, &spec.url, max_age).await?
-        && is_whole(&run)
-        && serde_json::from_str::<CrawlSpec>(&run.spec).is_ok_and(|done| done == crawl)
+        && let Some(run) = reuse::newest(&app.crawls, project, &spec.url, max_age, &fits).await?
+        && start_error(app, &run).await?.is_none()
     {
         return Ok(run);
     }
@@ -147,15 +148,14 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
             ..Origin::default()
         };
         let created = submit::submit(&app.crawls, project, &crawl, origin, cap).await?;
-        match (&created, &first) {
-            (Created::Replayed(run), Some(first))
-                if run.status.is_over() && !(is_whole(run) && is_young(app, run, max_age)) =>
-            {
-                left -= 1;
-                key = (left > 0).then(|| format!("{first}:{}", run.id.get()));
-            }
-            _ => break created,
+        let (Created::Replayed(run), Some(first)) = (&created, &first) else {
+            break created;
+        };
+        if !run.status.is_over() || is_of_use(app, run, max_age).await? {
+            break created;
         }
+        left -= 1;
+        key = (left > 0).then(|| format!("{first}:{}", run.id.get()));
     };
     match created {
         Created::New(run) | Created::Replayed(run) => Ok(*run),
@@ -167,6 +167,11 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
 /// Whether a run has ended by itself, with all its pages: it did not fail, and no cap cut it.
 fn is_whole(run: &Run) -> bool {
     run.status == RunState::Done && run.error_message.is_none()
+}
+
+/// Whether a file can be built from a run that has ended, and the run is young enough.
+async fn is_of_use(app: &App, run: &Run, max_age: u64) -> Result<bool, LlmsError> {
+    Ok(is_whole(run) && is_young(app, run, max_age) && start_error(app, run).await?.is_none())
 }
 
 /// Whether a run has ended in the last `max_age` seconds.
@@ -240,8 +245,8 @@ struct Og {
     site_name: Option<String>,
 }
 
-/// The status of the page that the crawl began with.
-async fn start_status(app: &App, run: &Run) -> Result<Option<u16>, LlmsError> {
+/// The status of the page that the crawl began with, if it is an error.
+async fn start_error(app: &App, run: &Run) -> Result<Option<u16>, LlmsError> {
     let first = PageRange {
         status: None,
         after: PageId(0),
@@ -249,13 +254,12 @@ async fn start_status(app: &App, run: &Run) -> Result<Option<u16>, LlmsError> {
         limit: 1,
     };
     let pages = app.store.run_pages(run.project, run.id, &first).await?;
-    Ok(pages.first().map(|page| page.status))
+    let status = pages.first().map(|page| page.status);
+    Ok(status.filter(|status| *status >= 400))
 }
 
 async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsError> {
-    if let Some(status) = start_status(app, run).await?
-        && status >= 400
-    {
+    if let Some(status) = start_error(app, run).await? {
         return Err(LlmsError::Crawl(format!(
             "{} answered with status {status}",
             spec.url
