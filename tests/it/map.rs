@@ -131,7 +131,7 @@ async fn a_map_is_refused_by_rule_and_fails_with_its_cause() {
 async fn a_map_says_what_could_not_be_read() {
     let service = Service::start().await;
     let client = service.client();
-    let listed = Reply::text("Sitemap: /down.xml\n");
+    let listed = |path: &str| Reply::text(format!("Sitemap: {path}\n"));
     for (robots, start, reason) in [
         (Reply::new(503, ""), 200, "the start page was not fetched: "),
         (
@@ -140,17 +140,27 @@ async fn a_map_says_what_could_not_be_read() {
             "the start page was not fetched: ",
         ),
         (Reply::text(""), 500, "the start page answers 500"),
-        (listed, 200, "/down.xml answers 503"),
+        (listed("/down.xml"), 200, "/down.xml answers 503"),
+        (listed("/page.xml"), 200, "/page.xml cannot be read: "),
     ] {
         let origin = Origin::start().await.expect("a site");
         origin
             .set("/robots.txt", robots)
             .set("/", Reply::new(start, "<a href=/a>a</a>"))
-            .set("/down.xml", Reply::new(503, ""));
+            .set("/down.xml", Reply::new(503, ""))
+            .set("/page.xml", Reply::html("<p>no sitemap"));
         let body = json!({"url": origin.url("/")});
         let mapped = client.post("/v1/map", &body).await.ok();
         assert_eq!(mapped["complete"], false, "{mapped}");
         let said = mapped["incomplete_reason"].as_str().expect("a reason");
         assert!(said.contains(reason), "{said}");
     }
+    // Nobody has said that there is a sitemap at this place.
+    let origin = Origin::start().await.expect("a site");
+    origin
+        .set("/", Reply::html("<a href=/a>a</a>"))
+        .set("/sitemap.xml", Reply::html("<p>no sitemap"));
+    let body = json!({"url": origin.url("/")});
+    let mapped = client.post("/v1/map", &body).await.ok();
+    assert_eq!(mapped["complete"], true, "{mapped}");
 }

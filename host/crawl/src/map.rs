@@ -46,9 +46,11 @@ const RUNS: u32 = 100;
 /// Pages of a run that are read at a time.
 const CHUNK: u32 = 1_000;
 /// Why something is missing that there was no time for.
-const OUT_OF_TIME: &str = "the site was not read to its end within 30 seconds";
+const OUT_OF_TIME: &str = "not everything was read within 30 seconds";
 /// Why something is missing that is beyond the limits of number and bytes.
 const TOO_MANY: &str = "the site has more than 500 sitemaps, 100000 URLs or 16 MiB of them";
+/// Why sitemaps are missing that indexes of indexes name.
+const TOO_DEEP: &str = "the site has indexes of sitemaps in more than 5 levels";
 /// URLs taken from a sitemap before other tasks get a turn.
 const PIECE: usize = 1_000;
 
@@ -266,7 +268,9 @@ impl Mapper<'_> {
         let named = robots.robots.sitemaps().iter();
         let named = named.filter_map(|sitemap| Some((start.join(sitemap).ok()?.to_string(), 0)));
         let mut queue: VecDeque<(String, u32)> = named.take(MAX_SITEMAPS).collect();
-        if queue.is_empty() {
+        // Nobody has said that there is one at this place.
+        let is_guess = queue.is_empty();
+        if is_guess {
             queue.extend(start.join("/sitemap.xml").map(|url| (url.to_string(), 0)));
         }
         let mut asked: HashSet<String> = HashSet::new();
@@ -282,7 +286,7 @@ impl Mapper<'_> {
             let slots = self.crawls.live.sitemaps();
             let slot = slots.acquire(self.project).await;
             let _slot = slot.map_err(|error| ScanError::Internal(error.to_string()))?;
-            let Some(sitemap) = self.sitemap(&url).await? else {
+            let Some(sitemap) = self.sitemap(&url, is_guess && nesting == 0).await? else {
                 continue;
             };
             self.mapped.sitemaps += 1;
@@ -301,13 +305,20 @@ impl Mapper<'_> {
                 let room = MAX_SITEMAPS.saturating_sub(queue.len());
                 let further = sitemap.sitemaps.into_iter().take(room);
                 queue.extend(further.map(|entry| (entry.url, nesting + 1)));
+            } else if !sitemap.sitemaps.is_empty() {
+                self.lacks(TOO_DEEP);
             }
         }
         Ok(())
     }
 
-    /// `None` if there is none at this place, or it cannot be read; only the latter is noted.
-    async fn sitemap(&mut self, url: &str) -> Result<Option<sitemap::Sitemap>, ScanError> {
+    /// `None` if there is none at this place, or it cannot be read; only the latter is noted. A place
+    /// that is a guess may have another file.
+    async fn sitemap(
+        &mut self,
+        url: &str,
+        is_guess: bool,
+    ) -> Result<Option<sitemap::Sitemap>, ScanError> {
         let request = Request {
             max_bytes: Some(MAX_SITEMAP_BYTES as u64 + 1),
             oversize: Oversize::Truncate,
@@ -329,11 +340,15 @@ impl Mapper<'_> {
                 return Ok(None);
             }
         };
-        blocking_of(response.body.len(), move || {
-            let body = sitemap::unpack(&response.body).ok()?;
-            sitemap::parse(&body, &response.final_url).ok()
+        let parsed = blocking_of(response.body.len(), move || {
+            let body = sitemap::unpack(&response.body)?;
+            sitemap::parse(&body, &response.final_url)
         })
-        .await
+        .await?;
+        if let (Err(error), false) = (&parsed, is_guess) {
+            self.lacks(format!("the sitemap {url} cannot be read: {error}"));
+        }
+        Ok(parsed.ok())
     }
 
     /// Adds the pages that the project's newest runs of this site have found.
