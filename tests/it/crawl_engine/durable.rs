@@ -79,7 +79,7 @@ async fn noted(service: &Service, id: RunId, so: impl Fn(&Run) -> bool) {
 }
 
 /// Two pages are found three links from the seed, as deep as the run goes, and later two links from
-/// it: one is stored by then, the other is under way.
+/// it: one is stored by then, the other is under way. A third is found too deep at first.
 async fn a_continued_run_knows_what_it_found_nearer(service: Service) {
     let gates = [(); 2].map(|()| Arc::new(Semaphore::new(0)));
     let [slow, held] = gates.clone();
@@ -93,9 +93,10 @@ async fn a_continued_run_knows_what_it_found_nearer(service: Service) {
                 "/b" => Answer::page("2", &["/stored", "/held"]),
                 "/slow" => {
                     let _pass = slow.acquire().await;
-                    Answer::page("1", &["/stored", "/held"])
+                    Answer::page("1", &["/stored", "/held", "/early"])
                 }
-                "/stored" => Answer::page("2", &["/below-stored"]),
+                "/stored" => Answer::page("2", &["/below-stored", "/early"]),
+                "/early" => Answer::page("2", &[]),
                 "/held" => {
                     let _pass = held.acquire().await;
                     Answer::page("2", &["/below-held"])
@@ -113,7 +114,7 @@ async fn a_continued_run_knows_what_it_found_nearer(service: Service) {
     ground.asked("/held").await;
     noted(&service, run, |run| run.page_count == 4).await;
     slow.add_permits(1);
-    noted(&service, run, |run| run.page_count == 5).await;
+    noted(&service, run, |run| run.page_count == 6).await;
     let service = service.restart().await;
     held.add_permits(10);
     let run = over(&service, run).await;
@@ -123,6 +124,7 @@ async fn a_continued_run_knows_what_it_found_nearer(service: Service) {
         "b",
         "below-held",
         "below-stored",
+        "early",
         "held",
         "slow",
         "stored",
