@@ -89,4 +89,46 @@ fn pass_and_plugin_find_the_links_of_a_page_in_a_noscript() {
     let full = format!("<p>{}</p>{page}", "Words of the page itself. ".repeat(200));
     assert_eq!(by_pass(&full).len(), 1);
     assert_eq!(by_pass(&full), by_plugin(&full));
+    let copy = "<p>蜘蛛は糸で網を張る。</p>".repeat(1_000);
+    let copied = format!("{copy}<noscript><a href=/copy>x</a>{copy}</noscript>");
+    assert_eq!(by_pass(&copied), []);
+    assert_eq!(by_pass(&copied), by_plugin(&copied));
+    // What nobody sees in it is no text.
+    let hidden = format!("<p>Own</p><noscript><div hidden>{posts}</div></noscript>");
+    assert_eq!(by_pass(&hidden), []);
+    assert_eq!(by_pass(&hidden), by_plugin(&hidden));
+}
+
+#[test]
+fn pass_and_plugin_read_the_source_in_a_noscript_alike() {
+    let text = "<p>What a post says of webs and silk.</p>".repeat(60);
+    for (inner, count) in [
+        ("<a href=/nested>n</a><noscript><a href=/deeper>d</a>", 1),
+        (
+            "<textarea><a href=/typed>t</a></textarea><a href=/x>x</a>",
+            1,
+        ),
+        (
+            "<SCRIPT>'<a href=/s>'</SCRIPT><style>a</style><iframe><a href=/f></iframe><a href=/x>x</a>",
+            1,
+        ),
+        (
+            "<a href='/caf&eacute;?&copy=1&notit;'>caf&eacute; &rarr; &copy</a>",
+            1,
+        ),
+        ("<a href=/x title=it's>x</a><a href=/y>y</a>", 2),
+        ("<a href=/open>open<b>bold<a href=/next>next</b></a>", 2),
+        (
+            "<svg><title>t</title><a xlink:href=/drawn>d</a></svg><a href=/i><svg><title>Icon</title></svg></a>",
+            2,
+        ),
+        (
+            "<!-- <a href=/comment> --><a href=/x\u{0}>x</a><a href='/y",
+            1,
+        ),
+    ] {
+        let html = format!("<noscript>{text}{inner}</noscript>");
+        assert_eq!(by_pass(&html).len(), count, "{inner}");
+        assert_eq!(by_pass(&html), by_plugin(&html), "{inner}");
+    }
 }

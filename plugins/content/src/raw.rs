@@ -2,9 +2,10 @@
 //!
 //! With scripts on, a parser leaves the contents of `noscript` as they are. Some
 //! applications put their whole page there for readers without scripts. Parsing it by the
-//! standard is the host's work; this reads enough of it to find the content: tags,
-//! attributes, common character references and the end tags that may be left out.
+//! standard is the host's work; this reads its tokens as the host does, and of the rules for trees
+//! those on end tags that may be left out.
 
+use orbweaver_markup::{Name, Place, Tag, Token, Tokens, decode_into, names};
 use orbweaver_sdk::dom::{Node, Snapshot, View, attr, format, tag};
 use orbweaver_sdk::text::{is_hidden, stretches};
 
@@ -14,8 +15,6 @@ use crate::visible::{self, Look};
 const MIN_BYTES: usize = 1500;
 /// Deepest nesting that is followed; deeper elements become siblings.
 const MAX_DEPTH: usize = 512;
-/// Attributes of an element that are read.
-const MAX_ATTRIBUTES: usize = 64;
 
 /// The page that readers without scripts get, as a document of its own, where nearly all text of
 /// the page is in a `noscript`: forums that are applications keep their threads there.
@@ -66,30 +65,50 @@ pub fn noscript(view: &View<'_>, found: usize) -> Option<Snapshot> {
     Some(Builder::default().build(text))
 }
 
+/// An element that is open.
+struct Open {
+    id: u32,
+    tag: u16,
+    name: Name,
+    last_child: u32,
+}
+
 #[derive(Default)]
 struct Builder {
     nodes: Vec<[u32; format::NODE_WORDS]>,
     attrs: Vec<[u32; format::ATTR_WORDS]>,
     text: String,
-    /// Open elements: id, tag, last child.
-    open: Vec<(u32, u16, u32)>,
+    open: Vec<Open>,
+    /// How many of them are open in every document.
+    floor: usize,
 }
 
 impl Builder {
     fn build(mut self, html: &str) -> Snapshot {
         self.nodes
             .push([format::KIND_DOCUMENT, format::NONE, 0, format::NONE, 0, 0]);
-        self.open.push((0, tag::UNKNOWN, format::NONE));
-        self.begin(tag::HTML, "");
-        self.begin(tag::BODY, "");
-        let floor = self.open.len();
-        let mut rest = html;
-        while let Some(at) = rest.find('<') {
-            let (before, from) = rest.split_at(at);
-            self.push_text(before);
-            rest = self.markup(from, floor);
+        self.push_open(0, tag::UNKNOWN, Name::new(""));
+        let mut tokens = Tokens::new(html);
+        self.begin(tag::HTML, names::HTML, &tokens);
+        self.begin(tag::BODY, names::BODY, &tokens);
+        self.floor = self.open.len();
+        while let Some(token) = tokens.next() {
+            match token {
+                Token::Start(tag) => self.start(tag, &tokens),
+                Token::End(name) => self.close(name),
+                Token::Text(text) => {
+                    let text = self.store(text, Place::Text);
+                    self.push_text(text);
+                }
+                Token::Verbatim(text) => {
+                    let offset = self.text.len();
+                    self.text.push_str(text);
+                    self.push_text((offset as u32, text.len() as u32));
+                }
+                // The title of no document.
+                Token::Title(_) => {}
+            }
         }
-        self.push_text(rest);
         while !self.open.is_empty() {
             self.end();
         }
@@ -108,70 +127,22 @@ impl Builder {
         }
     }
 
-    /// Reads what begins with `<`; returns what follows it.
-    fn markup<'h>(&mut self, from: &'h str, floor: usize) -> &'h str {
-        if let Some(comment) = from.strip_prefix("<!--") {
-            return comment.split_once("-->").map_or("", |(_, rest)| rest);
+    fn start(&mut self, tag: Tag, tokens: &Tokens<'_>) {
+        let id = tag::id(&tokens.name().to_ascii_lowercase());
+        if matches!(id, tag::HTML | tag::HEAD | tag::BODY) {
+            return;
         }
-        let inner = from.get(1..).unwrap_or("");
-        let closing = inner.starts_with('/');
-        let inner = inner.strip_prefix('/').unwrap_or(inner);
-        if !inner.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!' || c == '?') {
-            self.push_text(from.get(..1).unwrap_or(""));
-            return from.get(1..).unwrap_or("");
-        }
-        let Some(end) = tag_end(inner) else { return "" };
-        let (body, rest) = (
-            inner.get(..end).unwrap_or(""),
-            inner.get(end + 1..).unwrap_or(""),
-        );
-        let len = body
-            .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-            .unwrap_or(body.len());
-        let (name, attrs) = body.split_at(len);
-        let id = tag::id(&name.to_ascii_lowercase());
-        if closing {
-            self.close(id, floor);
-            return rest;
-        }
-        if name.is_empty() || matches!(id, tag::HTML | tag::HEAD | tag::BODY) {
-            return rest;
-        }
-        if matches!(id, tag::SCRIPT | tag::STYLE) {
-            let close = if id == tag::SCRIPT {
-                "</script"
-            } else {
-                "</style"
-            };
-            let at = rest.find(close).unwrap_or(rest.len());
-            return rest.get(at..).unwrap_or("");
-        }
-        self.imply_ends(id, floor);
-        self.begin(id, attrs);
-        let void = matches!(
-            id,
-            tag::BR
-                | tag::HR
-                | tag::IMG
-                | tag::INPUT
-                | tag::META
-                | tag::LINK
-                | tag::WBR
-                | tag::AREA
-                | tag::SOURCE
-                | tag::COL
-                | tag::EMBED
-                | tag::TRACK
-        );
-        if void || self.open.len() > MAX_DEPTH {
+        self.imply_ends(id);
+        self.begin(id, tag.name, tokens);
+        if tag.empty || self.open.len() > MAX_DEPTH {
             self.end();
         }
-        rest
     }
 
     /// Ends what a start tag ends without saying so.
-    fn imply_ends(&mut self, id: u16, floor: usize) {
+    fn imply_ends(&mut self, id: u16) {
         let ends: &[u16] = match id {
+            tag::A => return self.close(names::A),
             tag::LI => &[tag::LI],
             tag::DT | tag::DD => &[tag::DT, tag::DD],
             tag::TR => &[tag::TR, tag::TD, tag::TH],
@@ -186,16 +157,18 @@ impl Builder {
             | tag::H1..=tag::H6 => &[tag::P],
             _ => return,
         };
-        while self.open.len() > floor && self.open.last().is_some_and(|o| ends.contains(&o.1)) {
+        while self.open.len() > self.floor
+            && self.open.last().is_some_and(|o| ends.contains(&o.tag))
+        {
             self.end();
         }
     }
 
-    fn close(&mut self, id: u16, floor: usize) {
-        let Some(at) = self.open.iter().rposition(|o| o.1 == id) else {
+    fn close(&mut self, name: Name) {
+        let Some(at) = self.open.iter().rposition(|o| o.name == name) else {
             return;
         };
-        while self.open.len() > at.max(floor) {
+        while self.open.len() > at.max(self.floor) {
             self.end();
         }
     }
@@ -203,26 +176,36 @@ impl Builder {
     fn add(&mut self, mut node: [u32; format::NODE_WORDS]) -> u32 {
         let id = self.nodes.len() as u32;
         if let Some(parent) = self.open.last_mut() {
-            node[1] = parent.0;
-            node[3] = parent.2;
-            parent.2 = id;
+            node[1] = parent.id;
+            node[3] = parent.last_child;
+            parent.last_child = id;
         }
         node[2] = id + 1;
         self.nodes.push(node);
         id
     }
 
-    fn begin(&mut self, tag: u16, attrs: &str) {
+    fn push_open(&mut self, id: u32, tag: u16, name: Name) {
+        self.open.push(Open {
+            id,
+            tag,
+            name,
+            last_child: format::NONE,
+        });
+    }
+
+    /// Begins an element, with the attributes of the last start tag.
+    fn begin(&mut self, tag: u16, name: Name, tokens: &Tokens<'_>) {
         if tag == tag::UNKNOWN {
             // An element outside the table has its name as a record before its attributes.
-            let (offset, len) = self.store("x-unknown");
+            let (offset, len) = self.store("x-unknown", Place::Attribute);
             self.attrs.push([0, offset, len, 0]);
         }
         let first = self.attrs.len() as u32;
-        for (name, value) in attributes(attrs).take(MAX_ATTRIBUTES) {
+        for (name, value) in tokens.attributes() {
             let id = attr::id(&name.to_ascii_lowercase());
             if id != attr::UNKNOWN {
-                let (offset, len) = self.store(value);
+                let (offset, len) = self.store(value, Place::Attribute);
                 self.attrs.push([u32::from(id), offset, len, 0]);
             }
         }
@@ -235,110 +218,27 @@ impl Builder {
             first,
             count,
         ]);
-        self.open.push((id, tag, format::NONE));
+        self.push_open(id, tag, name);
     }
 
     fn end(&mut self) {
         let end = self.nodes.len() as u32;
-        if let Some((id, ..)) = self.open.pop()
-            && let Some(node) = self.nodes.get_mut(id as usize)
+        if let Some(open) = self.open.pop()
+            && let Some(node) = self.nodes.get_mut(open.id as usize)
         {
             node[2] = end;
         }
     }
 
-    fn push_text(&mut self, text: &str) {
-        if !text.is_empty() {
-            let (offset, len) = self.store(text);
-            self.add([format::KIND_TEXT, 0, 0, 0, offset, len]);
-        }
+    /// Adds a text that is stored.
+    fn push_text(&mut self, (offset, len): (u32, u32)) {
+        self.add([format::KIND_TEXT, 0, 0, 0, offset, len]);
     }
 
     /// Stores a string with its character references decoded.
-    fn store(&mut self, text: &str) -> (u32, u32) {
+    fn store(&mut self, text: &str, place: Place) -> (u32, u32) {
         let offset = self.text.len();
-        let mut rest = text;
-        while let Some(at) = rest.find('&') {
-            let (before, from) = rest.split_at(at);
-            self.text.push_str(before);
-            let end = from.bytes().take(12).position(|b| b == b';');
-            match end.and_then(|end| Some((reference(from.get(1..end)?)?, end))) {
-                Some((c, end)) => {
-                    self.text.push(c);
-                    rest = from.get(end + 1..).unwrap_or("");
-                }
-                None => {
-                    self.text.push('&');
-                    rest = from.get(1..).unwrap_or("");
-                }
-            }
-        }
-        self.text.push_str(rest);
+        decode_into(text, place, &mut self.text);
         (offset as u32, (self.text.len() - offset) as u32)
     }
-}
-
-/// Where a tag ends: the first `>` outside quotes.
-fn tag_end(tag: &str) -> Option<usize> {
-    let mut quote = None;
-    for (at, byte) in tag.bytes().enumerate() {
-        match (quote, byte) {
-            (None, b'>') => return Some(at),
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (Some(q), b) if b == q => quote = None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The attributes in the inside of a start tag, values as written.
-fn attributes(attrs: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut rest = attrs;
-    std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
-        let ends = |c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/');
-        let (name, behind) = rest.split_at(rest.find(ends).unwrap_or(rest.len()));
-        let Some(value) = behind.trim_ascii_start().strip_prefix('=') else {
-            rest = behind;
-            return (!name.is_empty()).then_some((name, ""));
-        };
-        let value = value.trim_ascii_start();
-        let (value, behind) = match value.chars().next() {
-            Some(quote @ ('"' | '\'')) => {
-                let inner = value.get(1..).unwrap_or("");
-                inner.split_once(quote).unwrap_or((inner, ""))
-            }
-            _ => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
-        };
-        rest = behind;
-        Some((name, value))
-    })
-}
-
-/// The character of a reference, without `&` and `;`.
-fn reference(name: &str) -> Option<char> {
-    if let Some(number) = name.strip_prefix('#') {
-        let code = match number.strip_prefix(['x', 'X']) {
-            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-            None => number.parse().ok()?,
-        };
-        return char::from_u32(code).filter(|c| *c != '\0');
-    }
-    Some(match name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        "nbsp" => '\u{a0}',
-        "hellip" => '…',
-        "mdash" => '—',
-        "ndash" => '–',
-        "lsquo" => '‘',
-        "rsquo" => '’',
-        "ldquo" => '“',
-        "rdquo" => '”',
-        _ => return None,
-    })
 }

@@ -80,6 +80,8 @@ enum Raw {
 pub struct Tokens<'h> {
     html: &'h str,
     at: usize,
+    /// Position of the last tag's name.
+    name: Range<usize>,
     attributes: Vec<Attribute>,
     raw: Option<Raw>,
     /// Open SVG and MathML elements, outermost first; empty in plain HTML.
@@ -92,6 +94,7 @@ impl<'h> Tokens<'h> {
         Self {
             html,
             at: 0,
+            name: 0..0,
             attributes: Vec::new(),
             raw: None,
             spaces: Vec::new(),
@@ -107,6 +110,19 @@ impl<'h> Tokens<'h> {
                     .is_some_and(|known| known.eq_ignore_ascii_case(name.as_bytes()))
         })?;
         Some(self.html.get(found.value.clone()).unwrap_or(""))
+    }
+
+    /// Name, as written, of the last tag.
+    pub fn name(&self) -> &'h str {
+        self.html.get(self.name.clone()).unwrap_or("")
+    }
+
+    /// Names and values, as written, of the attributes of the last start tag.
+    pub fn attributes(&self) -> impl Iterator<Item = (&'h str, &'h str)> {
+        let read = |range: &Range<usize>| self.html.get(range.clone()).unwrap_or("");
+        self.attributes
+            .iter()
+            .map(move |attribute| (read(&attribute.name), read(&attribute.value)))
     }
 
     /// The raw text that the start tag just read is followed by, as of `noscript`; empty where it
@@ -228,6 +244,7 @@ impl<'h> Tokens<'h> {
             hidden: false,
             end: 0,
         };
+        self.name = from..at;
         self.attributes.clear();
         loop {
             let byte = *bytes.get(at)?;

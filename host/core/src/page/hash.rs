@@ -11,6 +11,7 @@ pub(super) struct TextHasher {
     sha: Sha256,
     buffer: String,
     chars: u64,
+    bytes: u64,
     begun: bool,
     space: bool,
     /// The text itself, if requested, and the most bytes of it to keep.
@@ -24,6 +25,7 @@ impl TextHasher {
             sha: Sha256::new(),
             buffer: String::with_capacity(BUFFER * 2),
             chars: 0,
+            bytes: 0,
             begun: false,
             space: false,
         }
@@ -41,14 +43,15 @@ impl TextHasher {
         }
     }
 
-    /// Whether there are fewer characters so far.
-    pub fn is_shorter(&self, chars: u64) -> bool {
-        self.chars + (self.buffer.len() as u64) < chars
+    /// Whether there are fewer bytes of text so far.
+    pub const fn is_shorter(&self, bytes: u64) -> bool {
+        self.bytes + (self.buffer.len() as u64) < bytes
     }
 
     fn flush(&mut self) {
         self.sha.update(&self.buffer);
         self.chars += self.buffer.chars().count() as u64;
+        self.bytes += self.buffer.len() as u64;
         if let Some((text, most)) = &mut self.kept {
             let room = most.saturating_sub(text.len());
             let cut = self.buffer.floor_char_boundary(room);

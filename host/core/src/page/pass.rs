@@ -161,7 +161,7 @@ impl<'h> State<'h> {
             names::BASE | names::LINK | names::META if self.in_noscript => {}
             names::NOSCRIPT => {
                 let source = tokens.raw_text();
-                if source.len() > self.noscript.len() {
+                if source.len() >= self.noscript.len() {
                     self.noscript = source;
                 }
             }
@@ -179,10 +179,7 @@ impl<'h> State<'h> {
             self.gap(tag.name);
         }
         if !tag.empty {
-            let hidden = tag.hidden
-                || (tokens.attribute("style")).is_some_and(style_hides)
-                || (tag.name == names::DIALOG && tokens.attribute("open").is_none());
-            self.elements.open(tag.name, hidden);
+            self.elements.open(tag.name, hides(tag, tokens));
         }
     }
 
@@ -445,12 +442,37 @@ impl<'h> State<'h> {
     }
 }
 
-/// How much text a source has, white space aside.
+/// Whether an element's attributes hide it.
+fn hides(tag: Tag, tokens: &Tokens<'_>) -> bool {
+    tag.hidden
+        || tokens.attribute("style").is_some_and(style_hides)
+        || (tag.name == names::DIALOG && tokens.attribute("open").is_none())
+}
+
+/// How much visible text a source has, its words one space apart.
 fn text_bytes(html: &str) -> usize {
     let mut bytes = 0;
-    for token in Tokens::new(html) {
-        if let Token::Text(text) | Token::Verbatim(text) = token {
-            bytes += text.split_ascii_whitespace().map(str::len).sum::<usize>();
+    let mut elements = OpenElements::default();
+    let mut tokens = Tokens::new(html);
+    while let Some(token) = tokens.next() {
+        let text = match token {
+            Token::Start(tag) => {
+                if !tag.empty {
+                    elements.open(tag.name, hides(tag, &tokens));
+                }
+                continue;
+            }
+            Token::End(name) => {
+                elements.close(name);
+                continue;
+            }
+            Token::Text(text) => decoded_text(text),
+            Token::Verbatim(text) => Cow::Borrowed(text),
+            Token::Title(_) => continue,
+        };
+        if !elements.hide() {
+            let words = text.split_whitespace();
+            bytes += words.map(|word| word.len() + 1).sum::<usize>();
         }
     }
     bytes

@@ -15,6 +15,7 @@ patterns! {
     "links-dots": "<a href='", "../", "'>a</a>";
     "links-dots-many": "", "<a href=../../../../../../../../{i}>a</a>", "";
     "links-percent": "<a href='/", "%2e", "'>a</a>";
+    "links-tags": "<div class='{500*a }'>", "<a rel=tag href={i}>b</a>", "";
     "links-unicode": "", "<a href='/é{i}?ü#ß'>a</a>", "";
     "links-parentheses": "<a href='/", "(", "'>a</a>";
     "links-area": "", "<area href=/{i} alt=a>", "";

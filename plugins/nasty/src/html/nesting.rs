@@ -26,6 +26,12 @@ patterns! {
     "noscript-headings": "<noscript>", "<h1>a", "</noscript>";
     "noscript-links": "<noscript>", "<a href=b>c", "</noscript>";
     "noscript-emphasis": "<noscript>", "<b><i>a", "</noscript>";
+    "noscript-pages": "", "<noscript>{400*<p>a}</noscript>", "";
+    "noscript-pages-open": "", "<noscript>{400*<p>a}", "";
+    "noscript-nested": "", "<noscript><p>a b", "{400*<p>a}", "</noscript>", "";
+    "noscript-hidden": "<noscript>", "<div hidden>a<p>b", "</noscript>";
+    "noscript-ends": "<noscript>{500*<b>}", "</x>a", "</noscript>";
+    "noscript-page-links": "<noscript>", "<a href=b><i>c", "</noscript>";
     "images-noscript": "", "<img src=a{i}><noscript><img src=b></noscript>", "";
     "images-noscript-empty": "", "<img data-src=a><noscript><img src=b{i}></noscript>", "";
     "div-open": "", "<div>", "";
