@@ -259,6 +259,17 @@ mod tests {
     }
 
     #[test]
+    fn a_data_table_keeps_a_row_of_which_no_cell_is_kept() {
+        let rows: String = (0..6)
+            .map(|n| format!("<tr><th>Name {n}<td>{n} g"))
+            .collect();
+        let table = format!("<table>{rows}</table>");
+        assert_eq!(kept(&table, &["Name 2", "2 g"]).len(), 12);
+        let fewer = ["Name 2", "2 g", "Name 3", "3 g"];
+        assert_eq!(kept(&table, &fewer).len(), 8, "8 of 12 are too few");
+    }
+
+    #[test]
     fn a_table_that_lays_out_is_cut() {
         let html = "<table><tr><td><h2>A</h2><p>b</p><td>c<tr><td>d<td>e<tr><td>f<td>g</table>";
         assert_eq!(kept(html, &["g"]).last().map(String::as_str), Some("f"));
