@@ -3,7 +3,7 @@
 use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
-use crate::dates::{self, Manner};
+use crate::dates::{self, Manner, day_number};
 use crate::items::Items;
 use crate::marks::Marks;
 use crate::nearby::Nearby;
@@ -20,7 +20,7 @@ pub struct Times {
 }
 
 /// Decides both times: metas, then JSON-LD, then Microdata, then what stands near the headline,
-/// then the URL. `nearby` is called only if needed.
+/// then the URL. Neither is after the day of the answer. `nearby` is called only if needed.
 ///
 /// Programs that write sites state in JSON-LD when each page was made, also of what nobody
 /// publishes: a shop's article, a list, a service. Such a date of a `WebPage` counts where readers
@@ -33,11 +33,17 @@ pub fn decide<'n>(
 ) -> Times {
     let manner = Manner::of(sources.language);
     let read = |value: &String| dates::read(value, manner);
+    // What is still to come has not happened.
+    let answered = dates::read(sources.answered, manner).and_then(|date| day_number(&date));
+    let is_past = |date: &String| match (day_number(date), answered) {
+        (Some(day), Some(answered)) => day <= answered + 1,
+        _ => true,
+    };
     let near = |told: Told| {
         let mut found: Vec<&Stamp> = nearby()
             .stamps
             .iter()
-            .filter(|stamp| stamp.told == told)
+            .filter(|stamp| stamp.told == told && is_past(&stamp.date))
             .collect();
         found.sort_by_key(|stamp| stamp.doubt);
         found.first().map(|stamp| stamp.date.clone())
@@ -48,12 +54,6 @@ pub fn decide<'n>(
         day.is_some()
             && (near.clone().any(|stamp| stamp.date.get(..10) == day)
                 || in_url(sources.url).as_deref() == day)
-    };
-    // What is still to come is no publication.
-    let answered = dates::read(sources.answered, manner).and_then(|date| day_number(&date));
-    let is_past = |date: &String| match (day_number(date), answered) {
-        (Some(day), Some(answered)) => day <= answered + 1,
-        _ => true,
     };
     let of_page = |thing: &Thing<'_>| thing.is(PAGES) && !thing.is_text();
     let published = meta(sources, marks.items, PUBLISHED_METAS, manner)
@@ -73,32 +73,18 @@ pub fn decide<'n>(
             stated(of_page, |thing| thing.published, manner)
                 .filter(|date| is_past(date) && is_shown(date))
         })
-        .or_else(|| near(Told::Published).filter(is_past))
-        .or_else(|| near(Told::Nothing).filter(is_past))
+        .or_else(|| near(Told::Published))
+        .or_else(|| near(Told::Nothing))
         .or_else(|| in_url(sources.url).filter(is_past));
     let modified = meta(sources, marks.items, MODIFIED_METAS, manner)
-        .or_else(|| stated(things.iter(), |thing| thing.modified, manner))
-        .or_else(|| marks.modified.as_ref().and_then(read))
+        .filter(is_past)
+        .or_else(|| stated(things.iter(), |thing| thing.modified, manner).filter(is_past))
+        .or_else(|| marks.modified.as_ref().and_then(read).filter(is_past))
         .or_else(|| near(Told::Modified));
     Times {
         published,
         modified,
     }
-}
-
-/// The number of a date's day in the Gregorian calendar, counted from a day long ago. `None` for a
-/// date without a day.
-fn day_number(date: &str) -> Option<u32> {
-    let number = |range: std::ops::Range<usize>| date.get(range)?.parse::<u32>().ok();
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    // Years begin in March, so that the leap day is a year's last.
-    let (year, month) = if month < 3 {
-        (year.checked_sub(1)?, month + 9)
-    } else {
-        (year, month - 3)
-    };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    Some(year * 365 + leap_days + (month * 153 + 2) / 5 + day)
 }
 
 /// Types of pages that say nothing of what the page holds.

@@ -10,7 +10,7 @@ mod stamp;
 
 pub use months::month;
 pub use scan::{Found, find};
-pub use stamp::{is_date, iso};
+pub use stamp::{day_number, is_date, iso};
 
 /// The order of day and month where both are numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -82,21 +82,26 @@ pub fn decide(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks, site: 
     }
 }
 
-/// The part of a title that names the site: the last one, or the first one, or what follows
-/// "on" or "at" at its end.
+/// The part of a title that names the site: the last one, or the first one where it has the name and
+/// nothing else, or what follows "on" or "at" at its end.
 fn site_of<'t>(raw: &'t str, site: &Site) -> Option<&'t str> {
     let cut = segments(raw);
+    let part = |range: &Range<usize>| raw.get(range.clone());
     let [first, .., last] = cut.as_slice() else {
-        let mut ends = [" on ", " at "].into_iter();
-        let ends = ends.find_map(|word| raw.rsplit_once(word));
+        // The shortest end that is the name: "Webs on silk at Orb Journal".
+        let ends = [" on ", " at "].into_iter();
         return ends
+            .filter_map(|word| raw.rsplit_once(word))
             .map(|(_, name)| {
                 name.trim_end_matches(|c: char| matches!(c, ')' | ']' | '.') || c.is_whitespace())
             })
-            .filter(|name| site.is_named_by(name));
+            .filter(|name| site.is_named_by(name))
+            .min_by_key(|name| name.len());
     };
-    let mut parts = [last, first].into_iter();
-    parts.find_map(|range| raw.get(range.clone()).filter(|part| site.is_named_by(part)))
+    // "Orb guides - Webs": a first part that says more is what the page is about.
+    part(last)
+        .filter(|part| site.is_named_by(part))
+        .or_else(|| part(first).filter(|part| site.is_named_by(part) && site.is_no_longer(part)))
 }
 
 /// Whether a heading has a character reference of the title as a text, too: it is what the page is

@@ -11,6 +11,8 @@ const MOST: usize = 30;
 /// Longest tag, in bytes, and most nodes of its link.
 const MAX_BYTES: usize = 100;
 const MAX_NODES: u32 = 16;
+/// Links with `rel=tag` that are looked at, those beside the text too.
+const MOST_READ: usize = 500;
 /// Elements around a link that are looked at.
 const NEAR: usize = 16;
 
@@ -18,6 +20,7 @@ const NEAR: usize = 16;
 #[derive(Debug, Default)]
 pub struct Linked {
     found: Vec<Link>,
+    read: usize,
     /// There are more than those of one text.
     too_many: bool,
 }
@@ -35,6 +38,11 @@ impl Linked {
     /// Reads a link.
     pub fn read(&mut self, link: Node<'_>) {
         if self.too_many || !has(link, attr::REL, "tag") || link.end() - link.id() > MAX_NODES {
+            return;
+        }
+        self.read += 1;
+        if self.read > MOST_READ {
+            self.too_many = true;
             return;
         }
         let mut article = None;
@@ -153,9 +161,18 @@ mod tests {
         let list = "<article><a rel='category tag' href=/c>Webs</a></article>\
                     <article><a rel='category tag' href=/d>Silk</a></article>";
         assert_eq!(topics(list), (Vec::new(), Vec::new()));
-        let cloud: String = (0..200)
-            .map(|n| format!("<a rel=tag href=/{n}>t{n}</a>"))
-            .collect();
-        assert_eq!(topics(&cloud), (Vec::new(), Vec::new()));
+        let cloud = |count: usize| -> String {
+            let link = |n| format!("<a rel=tag href=/{n}>t{n}</a>");
+            (0..count).map(link).collect()
+        };
+        assert_eq!(topics(&cloud(MOST)).1.len(), MOST);
+        assert_eq!(topics(&cloud(MOST + 1)), (Vec::new(), Vec::new()));
+        // Links beside the text are read up to a bound.
+        let beside = |count| {
+            let one = "<article><a rel=tag href=/t>silk</a></article>";
+            topics(&format!("{one}<aside>{}</aside>", cloud(count))).1
+        };
+        assert_eq!(beside(MOST_READ - 1), ["silk"]);
+        assert_eq!(beside(MOST_READ), [""; 0]);
     }
 }

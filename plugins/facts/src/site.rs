@@ -138,6 +138,13 @@ impl Site {
             || key.len() >= PART && (own.starts_with(&key) || own.ends_with(&key))
     }
 
+    /// Whether a part of a title has no more letters than the host, or the name that it is registered
+    /// under.
+    pub fn is_no_longer(&self, text: &str) -> bool {
+        let key = letters(text);
+        key == self.host || self.registered().is_some_and(|own| key.len() <= own.len())
+    }
+
     /// The label that the host is registered under: `example` of `blog.example.co.uk`.
     fn registered(&self) -> Option<&str> {
         let (_, before) = self.labels.split_last()?;

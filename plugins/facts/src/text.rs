@@ -1,7 +1,8 @@
 //! Reading and comparing short texts.
 
+use orbweaver_sdk::dom::tag;
 use orbweaver_sdk::jsonld::decode_entities;
-use orbweaver_sdk::text::collapse;
+use orbweaver_sdk::text::{collapse, is_block};
 
 /// Longest text that is compared, in bytes. What is longer is no title and no name.
 pub const MAX_BYTES: usize = 1_000;
@@ -37,8 +38,8 @@ pub fn readable(text: &str) -> String {
     while let Some(at) = rest.find('<') {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
-        if let Some((name, behind)) = markup_tag(from) {
-            if BLOCKS.contains(&name.as_str()) {
+        if let Some((id, behind)) = markup_tag(from) {
+            if id == tag::BR || is_block(id) {
                 out.push(' ');
             }
             rest = behind;
@@ -51,35 +52,42 @@ pub fn readable(text: &str) -> String {
     collapse(&out)
 }
 
-/// Elements of text, those that begin a line first.
-const BLOCKS: &[&str] = &[
-    "p", "br", "div", "li", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "td", "tr",
-];
-const INLINE: &[&str] = &[
-    "a", "b", "i", "u", "em", "strong", "span", "font", "small", "sub", "sup", "img",
-];
-
 /// Whether a text has an end tag of HTML, or a line break: one that tells of tags names those that
 /// begin elements.
 fn has_markup(text: &str) -> bool {
     text.match_indices('<').any(|(at, _)| {
         let from = text.get(at..).unwrap_or("");
-        markup_tag(from).is_some_and(|(name, _)| from.starts_with("</") || name == "br")
+        markup_tag(from).is_some_and(|(id, _)| from.starts_with("</") || id == tag::BR)
     })
 }
 
-/// The name of the tag that a text begins with, in lower case, and what follows the tag.
-fn markup_tag(from: &str) -> Option<(String, &str)> {
+/// The element whose tag a text begins with, if it is one of text, and what follows the tag.
+fn markup_tag(from: &str) -> Option<(u16, &str)> {
     /// Longest tag, in bytes.
     const LONGEST: usize = 500;
     let inner = from.strip_prefix('<')?;
     let inner = inner.strip_prefix('/').unwrap_or(inner);
     let length = inner.find(|c: char| !c.is_ascii_alphanumeric())?;
     let (name, tail) = inner.split_at(length);
-    let name = name.to_ascii_lowercase();
-    let is_known = BLOCKS.contains(&name.as_str()) || INLINE.contains(&name.as_str());
+    let id = tag::id(&name.to_ascii_lowercase());
+    let is_inline = matches!(
+        id,
+        tag::A
+            | tag::B
+            | tag::BR
+            | tag::EM
+            | tag::FONT
+            | tag::I
+            | tag::IMG
+            | tag::SMALL
+            | tag::SPAN
+            | tag::STRONG
+            | tag::SUB
+            | tag::SUP
+            | tag::U
+    );
     let end = tail.bytes().take(LONGEST).position(|byte| byte == b'>')?;
-    is_known.then_some((name, tail.get(end + 1..)?))
+    (is_inline || is_block(id)).then_some((id, tail.get(end + 1..)?))
 }
 
 /// A text without differences that nobody sees: case, white space, forms of quotes and dashes.

@@ -184,6 +184,21 @@ fn zone(rest: &str) -> String {
     }
 }
 
+/// The number of the day of an ISO 8601 date in the Gregorian calendar, counted from a day long ago.
+/// `None` for a date without a day.
+pub fn day_number(date: &str) -> Option<u32> {
+    let number = |range: std::ops::Range<usize>| date.get(range)?.parse::<u32>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    // Years begin in March, so that the leap day is a year's last.
+    let (year, month) = if month < 3 {
+        (year.checked_sub(1)?, month + 9)
+    } else {
+        (year, month - 3)
+    };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    Some(year * 365 + leap_days + (month * 153 + 2) / 5 + day)
+}
+
 /// Seconds since 1970 as a date with a time.
 fn unix(seconds: u64) -> Option<String> {
     // Below lies 1990: what is smaller is some other number.

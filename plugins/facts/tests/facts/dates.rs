@@ -171,4 +171,27 @@ fn what_is_to_come_is_no_publication() {
     );
     assert_eq!(answered("2026-04-01").as_deref(), Some("2026-02-01"));
     assert_eq!(answered("2027").as_deref(), Some("2027"), "a year alone");
+    // The answer's date is English in every language.
+    for language in ["de", "ja", "ru", "ar"] {
+        let html = format!(
+            "<html lang={language}><meta property=article:published_time content=2026-04-01>\
+             <meta property=article:modified_time content=2026-05-01><h1>Webs</h1>"
+        );
+        let found = of(&Document::new("https://e.example/", &html)
+            .header("date", "Sat, 28 Feb 2026 23:00:00 GMT"));
+        assert_eq!(
+            (found.published, found.modified),
+            (None, None),
+            "{language}"
+        );
+    }
+}
+
+#[test]
+fn a_day_to_come_beside_the_headline_hides_no_other_one() {
+    let html = "<h1>Webs</h1><p>Published on 1 May 2026</p><p>Published on 1 February 2026</p>";
+    let found =
+        of(&Document::new("https://e.example/", html)
+            .header("date", "Sat, 28 Feb 2026 23:00:00 GMT"));
+    assert_eq!(found.published.as_deref(), Some("2026-02-01"));
 }

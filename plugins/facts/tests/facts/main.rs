@@ -381,6 +381,11 @@ fn the_site_s_name_is_read_from_the_title_where_nothing_states_it() {
         ("How webs are built | Orb Journal", Some("Orb Journal")),
         ("Orb Journal - How webs are built", Some("Orb Journal")),
         ("Webs on Orb Journal", Some("Orb Journal")),
+        ("Webs on silk at Orb Journal", Some("Orb Journal")),
+        ("Webs at night on Orb Journal.", Some("Orb Journal")),
+        ("Silk | Orb Journal Forum", Some("Orb Journal Forum")),
+        ("Orb Journal Guides | Silk", None),
+        ("Orb: how webs are built", None),
         ("How webs are built | Silk", None),
         ("How webs are built", None),
     ] {
