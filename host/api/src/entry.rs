@@ -143,6 +143,7 @@ impl Connection {
                 if !messages.is_empty() {
                     response = warnings::attach(response, &messages).await;
                 }
+                response = held::answered(&app.answer_memory, &scope, response);
                 let mut verdict = scope.rate().cloned().or(keyless);
                 // Also where the answer needs no key: whoever sends a wrong one has none.
                 if has_key && scope.principal().is_none() && !is_free(&uri) {
@@ -161,7 +162,6 @@ impl Connection {
             }
             Err(refused) => *refused,
         };
-        response = held::answered(&app.answer_memory, &scope, response);
         protect(response.headers_mut());
         // Here, because not every answer comes from the endpoint's route.
         cloud::deprecate(uri.path(), response.headers_mut());

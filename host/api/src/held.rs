@@ -1,22 +1,28 @@
 //! Memory that the bodies of requests, or of answers, hold together: a bound for all clients, and a
 //! share of it for each.
 //!
-//! Nobody waits for room, because what waits holds memory, too: the request is refused. Large bodies
+//! What has begun does not wait for room, because it holds memory meanwhile: it is refused. Large bodies
 //! leave a quarter of the bound to small ones, so that a few clients who hold all they may do not keep
 //! the others from asking.
+
+mod answers;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::body::HttpBody as _;
-use axum::response::{IntoResponse as _, Response};
 use orbweaver_accounts::customer_address::customer;
 use orbweaver_core::ids::ProjectId;
+use orbweaver_pipeline::ScanError;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::error::ApiError;
 use crate::scope::Scope;
+
+pub use answers::HeldAnswer;
+pub(crate) use answers::{answered, grow, reserve};
 
 /// A body of at most so many bytes is small.
 pub(crate) const SMALL: u64 = 64 << 10;
@@ -58,6 +64,8 @@ struct Inner {
     /// In bytes; 0 is no bound.
     most: u64,
     table: Mutex<Table>,
+    /// Told when memory is given back.
+    freed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -67,8 +75,18 @@ struct Table {
 }
 
 /// There is no room; says whose memory is used up.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct Full(String);
+
+impl From<Full> for ScanError {
+    fn from(Full(message): Full) -> Self {
+        Self::Busy {
+            message,
+            retry_after: RETRY_AFTER,
+        }
+    }
+}
 
 impl From<Full> for ApiError {
     fn from(Full(message): Full) -> Self {
@@ -82,7 +100,7 @@ impl Memory {
         Self::new("http.request_memory_mib", "bodies of requests", mib)
     }
 
-    /// For the bodies of answers; `mib` is `http.answer_memory_mib`.
+    /// For answers, while they are made and until they are read; `mib` is `http.answer_memory_mib`.
     pub fn of_answers(mib: u64) -> Self {
         Self::new("http.answer_memory_mib", "answers not yet read", mib)
     }
@@ -93,6 +111,7 @@ impl Memory {
             what,
             most: mib.saturating_mul(1 << 20),
             table: Mutex::default(),
+            freed: Notify::new(),
         }))
     }
 
@@ -128,6 +147,58 @@ impl Held {
             self.bytes += more;
         }
         Ok(())
+    }
+
+    /// Takes so many bytes more as soon as there is room for them: for what holds nothing meanwhile.
+    ///
+    /// # Errors
+    /// Where there is no room for them within `patience`.
+    pub(crate) async fn grow_within(&mut self, patience: Duration, more: u64) -> Result<(), Full> {
+        let memory = self.memory.clone();
+        let growing = async {
+            loop {
+                // Made first, so that nothing given back after a refusal is missed.
+                let freed = memory.0.freed.notified();
+                if self.grow(more).is_ok() {
+                    return;
+                }
+                freed.await;
+            }
+        };
+        match tokio::time::timeout(patience, growing).await {
+            Ok(()) => Ok(()),
+            Err(_) => self.grow(more),
+        }
+    }
+
+    /// Holds so many bytes in all, more or fewer than before.
+    ///
+    /// # Errors
+    /// Where there is no room for more; then it holds what it held.
+    pub(crate) fn resize(&mut self, bytes: u64) -> Result<(), Full> {
+        if let Some(more) = bytes.checked_sub(self.bytes) {
+            return self.grow(more);
+        }
+        self.give_back(self.bytes - bytes);
+        Ok(())
+    }
+
+    fn give_back(&mut self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let mut table = self.memory.0.table.lock();
+        table.used = table.used.saturating_sub(bytes);
+        let rest = table.holders.get_mut(&self.holder).map(|own| {
+            *own = own.saturating_sub(bytes);
+            *own
+        });
+        if rest == Some(0) {
+            table.holders.remove(&self.holder);
+        }
+        self.bytes = self.bytes.saturating_sub(bytes);
+        drop(table);
+        self.memory.0.freed.notify_waiters();
     }
 
     /// Whether there is room for so many bytes more.
@@ -179,48 +250,13 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.bytes == 0 {
-            return;
-        }
-        let mut table = self.memory.0.table.lock();
-        table.used = table.used.saturating_sub(self.bytes);
-        let rest = table.holders.get_mut(&self.holder).map(|own| {
-            *own = own.saturating_sub(self.bytes);
-            *own
-        });
-        if rest == Some(0) {
-            table.holders.remove(&self.holder);
-        }
+        self.give_back(self.bytes);
     }
 }
 
 /// Whole MiB, at least 1.
 fn mib(bytes: u64) -> u64 {
     (bytes >> 20).max(1)
-}
-
-/// Memory that an answer holds until its body is dropped: an extension of the response. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct HeldAnswer {
-    _held: Arc<Held>,
-}
-
-/// The answer, which holds its memory; a refusal where there is no room for it. Small answers, and
-/// those that are made while they are read, hold none.
-pub(crate) fn answered(answers: &Memory, scope: &Scope, mut response: Response) -> Response {
-    let bytes = response.body().size_hint().exact().unwrap_or(0);
-    if bytes <= SMALL {
-        return response;
-    }
-    let mut held = answers.held(Holder::of(scope));
-    if let Err(full) = held.grow(bytes) {
-        return ApiError::from(full).into_response();
-    }
-    let held = HeldAnswer {
-        _held: Arc::new(held),
-    };
-    response.extensions_mut().insert(held);
-    response
 }
 
 #[cfg(test)]
@@ -288,6 +324,36 @@ mod tests {
             refused.0.starts_with("the memory for bodies of requests"),
             "{refused:?}"
         );
+    }
+
+    #[test]
+    fn what_is_made_takes_what_it_has_become() {
+        let memory = Memory::of_answers(16);
+        let mut held = memory.held(project(1));
+        held.grow(5 * MIB).expect("room");
+        held.resize(2 * MIB).expect("less");
+        let mut other = memory.held(project(1));
+        other.grow(3 * MIB).expect("what was given back");
+        held.resize(3 * MIB).expect_err("over the share");
+        drop(other);
+        held.resize(3 * MIB).expect("room again");
+        assert_eq!(memory.0.table.lock().used, 3 * MIB);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_begun_waits_for_room() {
+        let memory = Memory::of_answers(16);
+        let mut first = memory.held(project(1));
+        first.grow(5 * MIB).expect("room");
+        let mut second = memory.held(project(1));
+        let refused = second.grow_within(Duration::ZERO, 2 * MIB).await;
+        refused.expect_err("the first one is there");
+        let mut waiting = Box::pin(second.grow_within(Duration::MAX, 2 * MIB));
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+        first.resize(4 * MIB).expect("less");
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+        drop(first);
+        waiting.await.expect("room");
     }
 
     #[test]

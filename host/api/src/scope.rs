@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use chrono::{DateTime, Utc};
 use orbweaver_accounts::random;
@@ -31,6 +31,8 @@ struct Inner {
     body: Mutex<Option<Held>>,
     /// Memory that its body's values hold.
     values: Mutex<Option<Held>>,
+    /// Memory that its answer holds while it is made.
+    answer: Mutex<Option<Held>>,
 }
 
 impl Scope {
@@ -45,6 +47,7 @@ impl Scope {
             warnings: Mutex::default(),
             body: Mutex::default(),
             values: Mutex::default(),
+            answer: Mutex::default(),
         }))
     }
 
@@ -61,6 +64,7 @@ impl Scope {
             warnings: Mutex::default(),
             body: Mutex::default(),
             values: Mutex::default(),
+            answer: Mutex::default(),
         }))
     }
 
@@ -134,6 +138,11 @@ impl Scope {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         drop(held);
+    }
+
+    /// Memory that its answer holds while it is made.
+    pub(super) fn answer(&self) -> MutexGuard<'_, Option<Held>> {
+        self.0.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has the answer say this in its `warnings`, once: of what the request asks for in vain, or gets

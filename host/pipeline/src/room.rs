@@ -1,27 +1,52 @@
-//! The bytes that one answer may have that gathers the results of many pages.
+//! The bytes that an answer may have, which gathers the results of one page or of many.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::ScanError;
 
-/// What is left of an answer's bytes. Once a result does not fit, no other one does, so that no page is
+/// Takes the memory for a result of so many bytes.
+type Counting = Box<dyn Fn(usize) -> Result<(), ScanError> + Send + Sync>;
+
+/// What is left for an answer. Once its bytes are used up, no other result fits, so that no page is
 /// fetched in vain.
-#[derive(Debug)]
 pub struct Room {
     /// The setting of the bound.
     setting: &'static str,
     most: usize,
     left: AtomicUsize,
+    counting: Counting,
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Room {
-    /// `most` bytes, which `setting` sets.
-    pub const fn new(most: usize, setting: &'static str) -> Self {
+    /// `most` bytes, which `setting` sets; `counting` takes the memory for each result, or says why there
+    /// is none.
+    pub fn new(
+        most: usize,
+        setting: &'static str,
+        counting: impl Fn(usize) -> Result<(), ScanError> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             setting,
             most,
             left: AtomicUsize::new(most),
+            counting: Box::new(counting),
         }
+    }
+
+    /// As many bytes as there is memory for.
+    pub fn of_memory(
+        counting: impl Fn(usize) -> Result<(), ScanError> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(usize::MAX, "", counting)
     }
 
     /// Whether there is any left.
@@ -39,7 +64,7 @@ impl Room {
             .left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest);
         match taken {
-            Ok(left) if left >= bytes => Ok(()),
+            Ok(left) if left >= bytes => (self.counting)(bytes),
             Ok(_) | Err(_) => Err(self.none_left()),
         }
     }
@@ -59,14 +84,27 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_leaves_no_room() {
-        let room = Room::new(10, "a.setting");
+        let room = Room::new(10, "a.setting", |_| Ok(()));
         room.take(4).expect("room");
         room.take(6).expect("the rest");
         let why = room.check().expect_err("none").to_string();
         assert!(why.contains("10 bytes (a.setting)"), "{why}");
-        let room = Room::new(10, "a.setting");
+        let room = Room::new(10, "a.setting", |_| Ok(()));
         room.take(11).expect_err("too large");
         room.take(1).expect_err("none after it");
         room.check().expect_err("none after it");
+    }
+
+    #[test]
+    fn a_result_without_memory_has_no_room() {
+        let refuse = |bytes| match bytes {
+            5.. => Err(ScanError::NoRoom("memory".to_owned())),
+            _ => Ok(()),
+        };
+        let room = Room::of_memory(refuse);
+        room.take(4).expect("memory");
+        let why = room.take(5).expect_err("none").to_string();
+        assert_eq!(why, "memory");
+        room.check().expect("for a smaller one");
     }
 }

@@ -326,6 +326,14 @@ async fn records(
 }
 
 impl Parts {
+    /// About how many bytes the content of a page with a body of `bytes` bytes takes, and its JSON:
+    /// its text, and of each part as much.
+    pub fn memory(self, bytes: u64) -> u64 {
+        let of_article = 2 * u64::from(self.article);
+        let parts = u64::from(self.html) + u64::from(self.markdown) + of_article;
+        bytes.saturating_mul(1 + parts)
+    }
+
     /// Whether a role is run for these parts.
     pub fn runs(self, role: &str) -> bool {
         let none = ExtractorOptions::new();

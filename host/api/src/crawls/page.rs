@@ -8,6 +8,7 @@ use super::path::{self, PagePath};
 use crate::answer::raw_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::held;
 use crate::input::Query;
 use orbweaver_pipeline::{ExtractorOptions, PageContent, Parts, StoredError};
 
@@ -92,6 +93,7 @@ pub(super) async fn get_page(
                 .await?
         }
     };
+    held::reserve(&ctx, parts.memory(record.page.bytes)).await?;
     match app
         .pipeline
         .stored(&app.store, project, record, parts, &options)

@@ -19,6 +19,7 @@ use crate::answer::raw_json;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors};
+use crate::held;
 use crate::idempotency::{self, IdempotencyHeader, UsageToken};
 use crate::input::Payload;
 use crate::validate;
@@ -217,8 +218,15 @@ pub(super) async fn scan_bulk(
     let digest = payload.digest();
     let batch = payload.value.check(&ctx.pipeline()).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
+    let (memory, scope) = (app.answer_memory.clone(), ctx.scope.clone());
+    let count = move |bytes| {
+        let grown = held::grow(&memory, &scope, bytes as u64);
+        grown.map_err(|full| ScanError::NoRoom(format!("{full}: this page is not billed")))
+    };
+    let most = app.settings.max_answer_bytes;
+    let room = Room::new(most, "http.max_answer_bytes", count);
     Ok(idempotency::once(&ctx, &digest, |token| async move {
-        match run(app, principal, batch, token).await {
+        match run(app, principal, batch, Arc::new(room), token).await {
             Ok(answer) => raw_json(answer),
             Err(error) => error.into_response(),
         }
@@ -233,6 +241,7 @@ async fn run(
     app: App,
     principal: Arc<Principal>,
     batch: Batch,
+    room: Arc<Room>,
     token: UsageToken,
 ) -> Result<Bytes, ApiError> {
     let Batch {
@@ -243,8 +252,6 @@ async fn run(
     let tokens: Vec<String> = (0..urls.len()).map(|index| token.part(index)).collect();
     let project = principal.project;
     let shares = app.accounts.quota.reserve_each(project, &tokens).await?;
-    let room = Room::new(app.settings.max_answer_bytes, "http.max_answer_bytes");
-    let room = Arc::new(room);
     let mut results: Vec<Scanned> =
         futures::stream::iter(urls.into_iter().zip(tokens).zip(shares).enumerate())
             .map(|(index, ((url, token), share))| {

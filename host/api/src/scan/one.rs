@@ -1,6 +1,7 @@
 //! POST /v1/scan.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::response::{IntoResponse as _, Response};
 use indexmap::IndexMap;
@@ -14,6 +15,7 @@ use crate::answer::raw_json;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
+use crate::held;
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
@@ -21,7 +23,7 @@ use orbweaver_fetch::{Action, PictureOptions};
 use orbweaver_pipeline::browsing::{BrowsingRequest, WaitRequest};
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
 use orbweaver_pipeline::{
-    self as pipeline, Bill, Content, ExtractRequest, Pipeline, ScanResult, ScanSpec,
+    self as pipeline, Bill, Content, ExtractRequest, Pipeline, Room, ScanResult, ScanSpec,
 };
 
 /// A page to scan.
@@ -201,13 +203,15 @@ pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Resp
         .check(&ctx.app, &pipeline, ctx.principal.cloud_mode)
         .await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
+    let (memory, scope) = (app.answer_memory.clone(), ctx.scope.clone());
+    let count = move |bytes| Ok(held::grow(&memory, &scope, bytes as u64)?);
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let bill = Bill {
             token: token.whole(),
             call: "scan",
             always: false,
             reserved: None,
-            room: None,
+            room: Some(Arc::new(Room::of_memory(count))),
         };
         match pipeline::scan(&app.scans, &principal, &spec, bill).await {
             Ok(json) => raw_json(json),
