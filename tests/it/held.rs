@@ -6,13 +6,14 @@ use std::time::Duration;
 use orbweaver_accounts::secret::Secret;
 use orbweaver_api::config::RateLimit;
 use orbweaver_core::setting::Millis;
+use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::support::http::{Answer, Client};
 use crate::support::http2::{PREFACE, frame};
-use crate::support::{KEY, Service, Site};
+use crate::support::{KEY, Service, Site, runs};
 
 /// Longer than any limit of these tests: what has not happened by then will not happen.
 const LONG: Duration = Duration::from_secs(120);
@@ -168,7 +169,7 @@ async fn a_batch_has_an_answer_of_bounded_size() {
 }
 
 /// Asks for a page on a stream whose window stays closed.
-async fn without_window(at: SocketAddr, path: &str) -> TcpStream {
+async fn without_window(at: SocketAddr, path: &str, key: Option<&str>) -> TcpStream {
     let mut stream = TcpStream::connect(at).await.unwrap();
     let mut said = PREFACE.to_vec();
     // SETTINGS_INITIAL_WINDOW_SIZE: 0.
@@ -176,6 +177,12 @@ async fn without_window(at: SocketAddr, path: &str) -> TcpStream {
     // :method GET, :scheme http, and :path by its name in HPACK's static table.
     let mut head = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
     head.extend(path.as_bytes());
+    if let Some(key) = key {
+        // authorization by its name in the table: not to be kept in the table of the connection.
+        let bearer = format!("Bearer {key}");
+        head.extend([0x0f, 0x08, u8::try_from(bearer.len()).unwrap()]);
+        head.extend(bearer.as_bytes());
+    }
     said.extend(frame(1, 5, 1, &head));
     stream.write_all(&said).await.unwrap();
     // Headers need no window. From here on the service holds the answer's body.
@@ -215,7 +222,7 @@ async fn an_answer_that_nobody_reads_is_dropped() {
         "two of {bytes} bytes are more than a share"
     );
 
-    let mut closed = without_window(service.address, "/openapi.json").await;
+    let mut closed = without_window(service.address, "/openapi.json", None).await;
     let refused = until(429, &client, "GET", "/openapi.json", b"").await;
     let why = refused.error(429, "RATE_LIMITED");
     assert!(why.contains("http.answer_memory_mib"), "{why}");
@@ -224,4 +231,67 @@ async fn an_answer_that_nobody_reads_is_dropped() {
     let mut rest = Vec::new();
     let ended = tokio::time::timeout(LONG, closed.read_to_end(&mut rest)).await;
     let _ = ended.expect("a connection with nothing else on it is closed");
+}
+
+/// A service whose first project holds most of its share of the memory for answers, as long as the
+/// connection is there: with the answer for a stored page, whose path follows.
+async fn nearly_full(origin: &Origin) -> (Service, TcpStream, String) {
+    let service = Service::with(|config| {
+        config.http.answer_memory_mib = 1;
+        config.http.write_timeout_ms = Millis(3_600_000);
+        config.http.http2_ping_ms = Millis(0);
+    })
+    .await;
+    let client = service.client();
+    let hidden = "x".repeat(250_000);
+    origin.set(
+        "/hidden",
+        Reply::html(format!("<p>Few words.<!--{hidden}-->")),
+    );
+    let crawl = json!({"url": origin.url("/hidden"), "max_pages": 1});
+    let run = runs::crawled(&client, &crawl).await;
+    let pages = client.get(&format!("/v1/crawls/{}/pages", run["id"])).await;
+    let path = format!("/v1/pages/{}", pages.ok()["items"][0]["id"]);
+    let held = without_window(service.address, &path, Some(KEY)).await;
+    (service, held, path)
+}
+
+#[tokio::test]
+async fn a_stored_page_has_memory_before_it_is_read() {
+    let origin = Origin::start().await.unwrap();
+    let (service, held, path) = nearly_full(&origin).await;
+    let client = service.client();
+    // The page is large, the answer is not.
+    let signals = format!("{path}?format=signals");
+    let refused = client.get(&signals).await;
+    let why = refused.error(429, "RATE_LIMITED");
+    assert!(why.contains("http.answer_memory_mib"), "{why}");
+    assert_eq!(refused.header("retry-after"), Some("5"));
+    drop(held);
+    let answer = until(200, &client, "GET", &signals, b"").await;
+    assert!(answer.body.len() < 10_000, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn a_scan_without_memory_for_its_answer_is_not_billed() {
+    let origin = Origin::start().await.unwrap();
+    let (service, held, _) = nearly_full(&origin).await;
+    let client = service.client();
+    let before = service.billed().await;
+    let words = "Many words. ".repeat(20_000);
+    origin.set("/words", Reply::html(format!("<article><p>{words}")));
+    let url = origin.url("/words");
+    let scan = client.post("/v1/scan", &json!({"url": url})).await;
+    let why = scan.error(429, "RATE_LIMITED");
+    assert!(why.contains("http.answer_memory_mib"), "{why}");
+    let urls = json!({"urls": [url, origin.url("/hidden")], "metadata_only": false});
+    let items = client.post("/v1/scan/bulk", &urls).await.ok();
+    let why = items["items"][0]["error"].as_str().unwrap();
+    assert!(why.contains("http.answer_memory_mib"), "{why}");
+    assert_eq!(items["items"][1]["ok"], true, "a small one has room");
+    let (pages, cloud) = before;
+    assert_eq!(service.billed().await, (pages + 1, cloud));
+    drop(held);
+    let body = json!({"url": url}).to_string();
+    until(200, &client, "POST", "/v1/scan", body.as_bytes()).await;
 }

@@ -71,8 +71,8 @@ pub use plugins::{NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, Upload
 pub use pulse::Pulse;
 pub use purge::Retention;
 pub use quota::{
-    Amount, NewUsage, PageCap, PageCaps, ReachedCap, ReservationRequest, ReservationResult,
-    UsageCall, UsageDay,
+    Amount, MAX_COST_MICROS, NewUsage, PageCap, PageCaps, ReachedCap, ReservationRequest,
+    ReservationResult, UsageCall, UsageDay,
 };
 pub use replicas::ReplicaState;
 pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};

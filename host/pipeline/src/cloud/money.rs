@@ -1,11 +1,9 @@
 //! Conversion between US dollars, which are shown, and millionths of them, which are billed.
 
-/// Most that one call is billed, in US dollars, whatever a provider says that it cost. Nothing that
-/// is called costs a thousandth of it, and millions of such calls fit a column of the database.
-const MAX_CALL_USD: f64 = 10_000.0;
+use orbweaver_store::MAX_COST_MICROS;
 
 /// Converts the cost of a call from dollars to millionths, rounded. An invalid one becomes 0, one above
-/// [`MAX_CALL_USD`] that; both are logged.
+/// [`MAX_COST_MICROS`] that; both are logged.
 pub fn micros(usd: f64) -> u64 {
     if !usd.is_finite() || usd < 0.0 {
         tracing::warn!(
@@ -14,20 +12,19 @@ pub fn micros(usd: f64) -> u64 {
         );
         return 0;
     }
-    if usd > MAX_CALL_USD {
-        tracing::warn!(
-            cost_usd = usd,
-            "a cost is above the most that a call is billed; it counts as {MAX_CALL_USD} US dollars"
-        );
-    }
-    let usd = usd.min(MAX_CALL_USD);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "between 0 and 10^10"
+        reason = "not negative, and a cast of what is above the type's range gives its greatest number"
     )]
     let micros = (usd * 1e6).round() as u64;
-    micros
+    if micros > MAX_COST_MICROS {
+        tracing::warn!(
+            cost_usd = usd,
+            "a cost is above the most that a call is billed; it counts as that"
+        );
+    }
+    micros.min(MAX_COST_MICROS)
 }
 
 /// Converts millionths to dollars.

@@ -7,4 +7,4 @@ pub(crate) mod usage;
 pub use reservations::{
     Amount, PageCap, PageCaps, ReachedCap, ReservationRequest, ReservationResult,
 };
-pub use usage::{NewUsage, UsageCall, UsageDay};
+pub use usage::{MAX_COST_MICROS, NewUsage, UsageCall, UsageDay};

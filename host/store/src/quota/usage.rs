@@ -12,6 +12,10 @@ use crate::pages::NewPage;
 use crate::store::Store;
 use crate::time::{day, from_ms, to_ms};
 
+/// Most that one call is billed, in millionths of a US dollar: nothing that is called costs a
+/// thousandth of it, and the sums of nearly a billion such calls fit a column.
+pub const MAX_COST_MICROS: u64 = 10_000_000_000;
+
 /// A chargeable call.
 #[derive(Clone, Debug)]
 pub struct NewUsage {
@@ -25,7 +29,7 @@ pub struct NewUsage {
     pub pages: u64,
     /// Cloud pages.
     pub cloud_pages: u64,
-    /// Cost in millionths of a US dollar.
+    /// Cost in millionths of a US dollar. At most [`MAX_COST_MICROS`] of it is billed.
     pub cost_micros: u64,
     /// Time of the call; decides the billed day.
     pub at: DateTime<Utc>,
@@ -72,75 +76,22 @@ struct Billed {
     cost_micros: i64,
 }
 
-/// A total and what is added to it, or the column's greatest number where their sum is above it: SQLite
-/// would make it a number that is no integer, PostgreSQL would refuse it.
-macro_rules! added {
-    ($table:literal, $column:literal) => {
-        concat!(
-            $column,
-            " = CASE WHEN ",
-            $table,
-            ".",
-            $column,
-            " > 9223372036854775807 - excluded.",
-            $column,
-            " THEN 9223372036854775807 ELSE ",
-            $table,
-            ".",
-            $column,
-            " + excluded.",
-            $column,
-            " END"
-        )
-    };
-}
-
 /// Adds to the total of a day.
-const ADD_TO_DAY: &str = concat!(
-    "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
+const ADD_TO_DAY: &str = "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
     VALUES ($1, $2, $3, $4, $5)
-    ON CONFLICT (project_id, day) DO UPDATE SET ",
-    added!("usage_days", "pages"),
-    ", ",
-    added!("usage_days", "cloud_pages"),
-    ", ",
-    added!("usage_days", "cost_micros"),
-);
+    ON CONFLICT (project_id, day) DO UPDATE SET
+        pages = usage_days.pages + excluded.pages,
+        cloud_pages = usage_days.cloud_pages + excluded.cloud_pages,
+        cost_micros = usage_days.cost_micros + excluded.cost_micros";
 
 /// Adds to the total of a day and a kind of call.
-const ADD_TO_CALL: &str = concat!(
+const ADD_TO_CALL: &str =
     "INSERT INTO usage_calls (project_id, day, pages, cloud_pages, cost_micros, call)
     VALUES ($1, $2, $3, $4, $5, $6)
-    ON CONFLICT (project_id, day, call) DO UPDATE SET ",
-    added!("usage_calls", "pages"),
-    ", ",
-    added!("usage_calls", "cloud_pages"),
-    ", ",
-    added!("usage_calls", "cost_micros"),
-);
-
-/// The sum of a column of usage events, as a floating-point number: events may add up to more than an
-/// integer of the database holds. Exact up to 2^53.
-macro_rules! summed {
-    ($column:literal) => {
-        concat!(
-            "COALESCE(SUM(CAST(",
-            $column,
-            " AS DOUBLE PRECISION)), 0.0)"
-        )
-    };
-}
-
-/// A sum as [`summed!`] makes it; the greatest number where it is above that.
-fn whole(sum: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a sum of whole numbers, and a cast saturates"
-    )]
-    let whole = sum as u64;
-    whole
-}
+    ON CONFLICT (project_id, day, call) DO UPDATE SET
+        pages = usage_calls.pages + excluded.pages,
+        cloud_pages = usage_calls.cloud_pages + excluded.cloud_pages,
+        cost_micros = usage_calls.cost_micros + excluded.cost_micros";
 
 /// Sums of pages, cloud pages and cost, by project, day and kind of call. The map's order prevents
 /// deadlocks between nodes.
@@ -192,7 +143,7 @@ per_database! {
                     .push_bind(event.call)
                     .push_bind(signed(event.pages))
                     .push_bind(signed(event.cloud_pages))
-                    .push_bind(signed(event.cost_micros))
+                    .push_bind(signed(event.cost_micros.min(MAX_COST_MICROS)))
                     .push_bind(to_ms(event.at));
             });
             // Only inserted rows are returned: a known token was billed before.
@@ -281,10 +232,7 @@ impl Store {
     ) -> Result<Vec<UsageDay>, StoreError> {
         let rows: Vec<DayRow> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT day, CAST(pages AS BIGINT) AS pages,
-                        CAST(cloud_pages AS BIGINT) AS cloud_pages,
-                        CAST(cost_micros AS BIGINT) AS cost_micros
-                 FROM usage_days
+                "SELECT day, pages, cloud_pages, cost_micros FROM usage_days
                  WHERE project_id = $1 AND day >= $2 ORDER BY day",
             )
             .bind(project.get())
@@ -313,10 +261,7 @@ impl Store {
     ) -> Result<Vec<UsageCall>, StoreError> {
         let rows: Vec<CallRow> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT day, call, CAST(pages AS BIGINT) AS pages,
-                        CAST(cloud_pages AS BIGINT) AS cloud_pages,
-                        CAST(cost_micros AS BIGINT) AS cost_micros
-                 FROM usage_calls
+                "SELECT day, call, pages, cloud_pages, cost_micros FROM usage_calls
                  WHERE project_id = $1 AND day >= $2 ORDER BY day, call",
             )
             .bind(project.get())
@@ -345,34 +290,44 @@ impl Store {
         project: ProjectId,
         since: DateTime<Utc>,
     ) -> Result<(u64, u64), StoreError> {
-        let (pages, cost): (f64, f64) = read!(self.db, pool => {
-            sqlx::query_as(concat!(
-                "SELECT ", summed!("cloud_pages"), ", ", summed!("cost_micros"),
-                " FROM usage_events
+        let (pages, cost): (i64, i64) = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT CAST(COALESCE(SUM(cloud_pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT)
+                 FROM usage_events
                  WHERE project_id = $1 AND ts > $2 AND (cloud_pages > 0 OR cost_micros > 0)",
-            ))
+            )
             .bind(project.get())
             .bind(to_ms(since))
             .fetch_one(pool)
             .await?
         });
-        Ok((whole(pages), whole(cost)))
+        Ok((
+            u64::try_from(pages).unwrap_or_default(),
+            u64::try_from(cost).unwrap_or_default(),
+        ))
     }
 
     /// Totals of all usage events: pages, cloud pages, millionths of a US dollar. For checking the
     /// totals per day, which must be equal.
     #[crate::boxed]
     pub async fn usage_total(&self, project: ProjectId) -> Result<(u64, u64, u64), StoreError> {
-        let (pages, cloud, cost): (f64, f64, f64) = read!(self.db, pool => {
-            sqlx::query_as(concat!(
-                "SELECT ", summed!("pages"), ", ", summed!("cloud_pages"), ", ",
-                summed!("cost_micros"), " FROM usage_events WHERE project_id = $1",
-            ))
+        let (pages, cloud, cost): (i64, i64, i64) = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT CAST(COALESCE(SUM(pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cloud_pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT)
+                 FROM usage_events WHERE project_id = $1",
+            )
             .bind(project.get())
             .fetch_one(pool)
             .await?
         });
-        Ok((whole(pages), whole(cloud), whole(cost)))
+        Ok((
+            u64::try_from(pages).unwrap_or_default(),
+            u64::try_from(cloud).unwrap_or_default(),
+            u64::try_from(cost).unwrap_or_default(),
+        ))
     }
 
     /// Those of these tokens that are already billed.
