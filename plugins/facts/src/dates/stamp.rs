@@ -184,11 +184,12 @@ fn zone(rest: &str) -> String {
     }
 }
 
-/// The number of the day of an ISO 8601 date in the Gregorian calendar, counted from a day long ago.
-/// `None` for a date without a day.
+/// The number of the day of an ISO 8601 date in the Gregorian calendar, counted from a day long ago;
+/// of a year or a month alone, that of its first day.
 pub fn day_number(date: &str) -> Option<u32> {
     let number = |range: std::ops::Range<usize>| date.get(range)?.parse::<u32>().ok();
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let year = number(0..4)?;
+    let (month, day) = (number(5..7).unwrap_or(1), number(8..10).unwrap_or(1));
     // Years begin in March, so that the leap day is a year's last.
     let (year, month) = if month < 3 {
         (year.checked_sub(1)?, month + 9)

@@ -170,7 +170,11 @@ fn what_is_to_come_is_no_publication() {
         Some("2026-03-01T08:00:00+10:00")
     );
     assert_eq!(answered("2026-04-01").as_deref(), Some("2026-02-01"));
-    assert_eq!(answered("2027").as_deref(), Some("2027"), "a year alone");
+    assert_eq!(answered("2026-04").as_deref(), Some("2026-02-01"));
+    assert_eq!(answered("2027").as_deref(), Some("2026-02-01"));
+    for begun in ["2026", "2026-02"] {
+        assert_eq!(answered(begun).as_deref(), Some(begun));
+    }
     // The answer's date is English in every language.
     for language in ["de", "ja", "ru", "ar"] {
         let html = format!(
