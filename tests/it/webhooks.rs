@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_accounts::secret::SafeUrl;
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::setting::{Millis, Seconds};
 use orbweaver_core::webhook::{Event, sign};
 use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_crawl::webhooks;
 use orbweaver_fetch::{Resolver, SystemResolver};
+use orbweaver_postgres::Postgres;
 use orbweaver_server::config::Config;
 use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{Created, Ending, NewRun};
@@ -496,7 +498,7 @@ async fn workers_share_a_database_without_duplicate_deliveries() {
     let mut receiver = Receiver::start(&[]).await;
     let url = database::postgres();
     let delivering = Delivering::start(|config| {
-        config.database_url = Some(orbweaver_accounts::secret::SafeUrl::new(url));
+        config.database_url = Some(SafeUrl::new(url));
     })
     .await;
     let other = delivering.service.node().await;
@@ -514,4 +516,24 @@ async fn workers_share_a_database_without_duplicate_deliveries() {
     }
     assert!(receiver.is_quiet());
     second.abort();
+}
+
+#[tokio::test]
+async fn an_event_of_a_newer_version_is_listed_by_its_name() {
+    let mut receiver = Receiver::start(&[]).await;
+    let url = database::postgres();
+    let delivering = Delivering::start(|config| {
+        config.database_url = Some(SafeUrl::new(url.clone()));
+    })
+    .await;
+    let run = delivering.end_run(&receiver.url(), true).await;
+    let sent = receiver.next().await;
+    delivering.tried(run, 1).await;
+    Postgres::shared()
+        .execute(&url, "UPDATE deliveries SET event = 'crawl.newer'")
+        .expect("an event");
+    let listed = delivering.deliveries(run).await;
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0]["event"], "crawl.newer");
+    assert_eq!(listed[0]["webhook_id"], sent.header("webhook-id"));
 }

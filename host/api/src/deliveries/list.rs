@@ -28,8 +28,9 @@ struct DeliveryItem {
     id: DeliveryId,
     /// The `webhook-id` header of every attempt.
     webhook_id: String,
-    /// `crawl.done`, `crawl.diff_detected` or `crawl.page`.
-    event: &'static str,
+    /// `crawl.done`, `crawl.diff_detected` or `crawl.page`; during an upgrade of several nodes, it may be one
+    /// of a newer version.
+    event: String,
     url: String,
     #[schema(value_type = DeliveryStatus)]
     status: &'static str,
@@ -72,7 +73,7 @@ impl From<Delivery> for DeliveryItem {
         Self {
             id: delivery.id,
             webhook_id: delivery.message_id,
-            event: delivery.event.as_str(),
+            event: delivery.event,
             url: delivery.url,
             status: delivery.state.as_str(),
             created_at: delivery.created_at,

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, ProjectId, RunId};
-use orbweaver_core::webhook::Event;
 
 use crate::db::{read, transact};
 use crate::error::StoreError;
@@ -74,8 +73,8 @@ pub struct Delivery {
     pub id: DeliveryId,
     /// The webhook-id.
     pub message_id: String,
-    /// Its event.
-    pub event: Event,
+    /// The name of its event, which may be one of a newer program.
+    pub event: String,
     /// URL of the receiver; may carry credentials.
     pub url: String,
     /// Its state.
@@ -166,10 +165,7 @@ impl Store {
                 let state: DeliveryState = row.state.parse().map_err(StoreError::Damaged)?;
                 Ok(Delivery {
                     id: DeliveryId(row.id),
-                    event: row
-                        .event
-                        .parse()
-                        .map_err(|_| StoreError::Damaged(format!("event: {}", row.event)))?,
+                    event: row.event,
                     next_at: (state == DeliveryState::Pending).then(|| from_ms(row.next_at)),
                     state,
                     message_id: row.message_id,

@@ -105,8 +105,8 @@ async fn deliveries_are_written_with_the_end_of_their_run(options: Options) {
     .await;
     let deliveries = store.deliveries(project_id, run).await.unwrap();
     assert_eq!(deliveries.len(), 2);
-    assert_eq!(deliveries[0].event, Event::Done);
-    assert_eq!(deliveries[1].event, Event::DiffDetected);
+    assert_eq!(deliveries[0].event, Event::Done.as_str());
+    assert_eq!(deliveries[1].event, Event::DiffDetected.as_str());
     for delivery in &deliveries {
         assert_eq!(delivery.state, DeliveryState::Pending);
         assert_eq!(
