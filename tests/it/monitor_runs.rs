@@ -134,7 +134,7 @@ async fn a_monitor_reports_changes_only() {
     assert_eq!(told[0]["event"], "crawl.diff_detected");
     assert_eq!(told[1]["event"], "crawl.done");
     let counts = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2, "gone": 0,
-        "unvisited": 0});
+        "unvisited": 0, "unavailable": 0});
     let document = client.get("/openapi.json").await.ok();
     for body in &told {
         assert_eq!(undescribed(&document, "WebhookEvent", body), [""; 0]);
@@ -148,9 +148,7 @@ async fn a_monitor_reports_changes_only() {
         assert_eq!(body["status"], "done");
     }
     let path = format!("/v1/crawls/{}/diff/{}", second["id"], third["id"]);
-    let mut summary = counts.clone();
-    summary["unavailable"] = json!(0);
-    assert_eq!(client.get(&path).await.ok()["summary"], summary);
+    assert_eq!(client.get(&path).await.ok()["summary"], counts);
 
     // The site fails, then recovers: neither is a change, and the failed run is no baseline.
     site.put("/", 503, "sorry", &[]);
@@ -167,6 +165,49 @@ async fn a_monitor_reports_changes_only() {
     assert_eq!(back["webhook_status"], "suppressed_no_change");
     assert_eq!(back["previous_run_id"], third["id"]);
     assert!(receiver.is_quiet());
+}
+
+#[tokio::test]
+async fn a_webhook_of_changes_names_the_unavailable_pages_too() {
+    let site = Changing::start().await;
+    site.put("/", 200, "home", &["/a", "/b"]);
+    site.put("/a", 200, "as it was", &[]);
+    site.put("/b", 200, "as it was", &[]);
+    let mut receiver = Receiver::start(&[]).await;
+    let service = Service::with(|config| config.crawl.retries = 0).await;
+    let client = service.client();
+    let body = json!({
+        "url": site.url(), "cron": "*/5 * * * *", "delay_ms": 0, "webhook_url": receiver.url(),
+    });
+    let monitor = make(&client, &body).await;
+    let mut last = Value::Null;
+    let mut next = async || {
+        service.clock.advance(TimeDelta::minutes(5));
+        last = next_run(&client, &monitor, &last).await["id"].clone();
+        receiver.next().await.json()
+    };
+    next().await;
+    site.put("/a", 503, "sorry", &[]);
+    let none = next().await;
+    assert_eq!(
+        (&none["diff"]["changed"], &none["diff"]["unavailable"]),
+        (&json!(0), &json!(1)),
+        "{none}"
+    );
+    // No page differs.
+    assert_eq!(none.get("diff_urls"), None, "{none}");
+    site.put("/b", 200, "otherwise", &[]);
+    let some = next().await;
+    assert_eq!(
+        (&some["diff"]["changed"], &some["diff"]["unavailable"]),
+        (&json!(1), &json!(1)),
+        "{some}"
+    );
+    let urls = |path: &str| json!([format!("{}{path}", site.url())]);
+    assert_eq!(some["diff_urls"]["changed"], urls("b"));
+    assert_eq!(some["diff_urls"]["unavailable"], urls("a"));
+    let document = client.get("/openapi.json").await.ok();
+    assert_eq!(undescribed(&document, "WebhookEvent", &some), [""; 0]);
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ struct WebhookEvent {
     /// The number of pages that differ; absent if nothing was compared.
     #[schema(required = false, nullable = false)]
     diff: Option<WebhookDiff>,
-    /// URLs of the first pages that differ; absent where none do.
+    /// URLs of the first pages that differ, and of those that are unavailable; absent where none differ.
     #[schema(required = false, nullable = false)]
     diff_urls: Option<WebhookDiffUrls>,
 }
@@ -120,9 +120,12 @@ struct WebhookDiff {
     gone: u64,
     /// Pages of the old run that the new one did not come to.
     unvisited: u64,
+    /// Pages that answered 408, 425, 429 or 5xx in one of the runs, or in both: their content is not
+    /// compared, and they are no difference.
+    unavailable: u64,
 }
 
-/// URLs of the first pages that differ from the run before.
+/// URLs of the first pages that differ from the run before, and of those that are unavailable.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 struct WebhookDiffUrls {
@@ -130,6 +133,7 @@ struct WebhookDiffUrls {
     removed: Vec<String>,
     changed: Vec<String>,
     gone: Vec<String>,
+    unavailable: Vec<String>,
     /// Whether the lists are complete.
     complete: bool,
 }

@@ -73,10 +73,14 @@ pub struct DiffCounts {
     /// no answer.
     #[serde(default)]
     pub unvisited: u64,
+    /// Pages that failed temporarily in one of the runs, or in both: their content is not compared, and
+    /// they are no difference.
+    #[serde(default)]
+    pub unavailable: u64,
 }
 
-/// URLs of pages that differ between two runs, as sent by a webhook: the first of each
-/// kind.
+/// URLs of pages that differ between two runs, or are unavailable, as sent by a webhook: the first of
+/// each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffUrls {
     /// Pages of the new run that are not in the old one.
@@ -87,6 +91,9 @@ pub struct DiffUrls {
     pub changed: Vec<String>,
     /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
     pub gone: Vec<String>,
+    /// Pages that failed temporarily in one of the runs, or in both.
+    #[serde(default)]
+    pub unavailable: Vec<String>,
     /// Whether the lists are complete.
     pub complete: bool,
 }
@@ -165,6 +172,7 @@ mod tests {
         changed: 0,
         gone: 0,
         unvisited: 0,
+        unavailable: 2,
         unchanged: 9,
     };
     const SOME: DiffCounts = DiffCounts { removed: 1, ..ZERO };

@@ -40,7 +40,7 @@ pub struct WebhookBody<'a> {
     /// The number of pages that differ; absent if nothing was compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<DiffCounts>,
-    /// URLs of the first pages that differ; absent where none do.
+    /// URLs of the first pages that differ, and of those that are unavailable; absent where none differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff_urls: Option<&'a DiffUrls>,
 }

@@ -290,8 +290,8 @@ impl Store {
         self.count(project, &pair).await.map(Some)
     }
 
-    /// URLs of the first pages that differ between two runs, in the order of storing; empty
-    /// unless both are the project's. `early` as for [`count_diff`](Self::count_diff).
+    /// URLs of the first pages that differ between two runs, in the order of storing, and after them of
+    /// those that are unavailable; empty unless both runs are the project's. `early` as for [`count_diff`](Self::count_diff).
     #[crate::boxed]
     pub async fn diff_urls(
         &self,
@@ -312,7 +312,8 @@ impl Store {
         let rows: Vec<UrlRow> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, url FROM (", classes!(), ") pages
-                 WHERE class IN ('added', 'removed', 'changed', 'gone') ORDER BY id LIMIT $8"
+                 WHERE class IN ('added', 'removed', 'changed', 'gone', 'unavailable')
+                 ORDER BY CASE class WHEN 'unavailable' THEN 1 ELSE 0 END, id LIMIT $8"
             ))
             .bind(pair.old.get())
             .bind(pair.new.get())
@@ -332,6 +333,7 @@ impl Store {
                 "added" => &mut urls.added,
                 "removed" => &mut urls.removed,
                 "gone" => &mut urls.gone,
+                "unavailable" => &mut urls.unavailable,
                 _ => &mut urls.changed,
             };
             bytes += row.url.len();
@@ -420,6 +422,7 @@ impl Store {
             unchanged: pages_of("unchanged"),
             gone: pages_of("gone"),
             unvisited: pages_of("unvisited"),
+            unavailable: pages_of("unavailable"),
         })
     }
 }

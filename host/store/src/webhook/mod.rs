@@ -17,6 +17,9 @@ pub use taken::{DeliverySubject, EndedRun, TakenDelivery};
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
 
 /// A delivery to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +59,82 @@ pub enum RunWebhook {
     OnlyPages,
 }
 
+/// The column `diff_urls`: the URLs, and the count that has no column of its own.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct DiffColumn {
+    #[serde(flatten)]
+    urls: Option<DiffUrls>,
+    #[serde(default)]
+    unavailable_pages: u64,
+}
+
+impl DiffColumn {
+    /// `None` where there is nothing to keep.
+    fn write(
+        diff: Option<DiffCounts>,
+        urls: Option<&DiffUrls>,
+    ) -> Result<Option<String>, StoreError> {
+        let unavailable_pages = diff.map_or(0, |diff| diff.unavailable);
+        if urls.is_none() && unavailable_pages == 0 {
+            return Ok(None);
+        }
+        let column = Self {
+            urls: urls.cloned(),
+            unavailable_pages,
+        };
+        let json = serde_json::to_string(&column);
+        json.map(Some)
+            .map_err(|error| StoreError::Damaged(error.to_string()))
+    }
+
+    /// Empty if the column has nothing that can be read.
+    fn read(json: Option<&str>) -> Self {
+        json.and_then(|json| serde_json::from_str(json).ok())
+            .unwrap_or_default()
+    }
+}
+
 /// The run that ends, for [`RunWebhook`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     pub project: ProjectId,
     pub run: RunId,
     pub now: DateTime<Utc>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_column_of_urls_has_the_unavailable_pages_too() {
+        let some = DiffCounts {
+            unavailable: 3,
+            ..DiffCounts::default()
+        };
+        let urls = DiffUrls {
+            gone: vec!["https://example.org/".to_owned()],
+            complete: true,
+            ..DiffUrls::default()
+        };
+        for (diff, urls) in [
+            (Some(some), Some(&urls)),
+            (Some(some), None),
+            (Some(DiffCounts::default()), Some(&urls)),
+            (None, None),
+        ] {
+            let json = DiffColumn::write(diff, urls).unwrap();
+            let read = DiffColumn::read(json.as_deref());
+            let unavailable = diff.map_or(0, |diff| diff.unavailable);
+            assert_eq!(read.unavailable_pages, unavailable, "{json:?}");
+            assert_eq!(read.urls.as_ref(), urls, "{json:?}");
+        }
+        // As written by a program that kept neither.
+        let before = r#"{"added":["a"],"removed":[],"changed":[],"gone":[],"complete":true}"#;
+        let read = DiffColumn::read(Some(before));
+        assert_eq!(read.urls.map(|urls| urls.added.len()), Some(1));
+        // What is written can be read by such a program.
+        let json = DiffColumn::write(Some(some), Some(&urls)).unwrap().unwrap();
+        assert_eq!(serde_json::from_str::<DiffUrls>(&json).unwrap(), urls);
+    }
 }

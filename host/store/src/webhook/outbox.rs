@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, ProjectId};
 
 use super::taken::{TakenDelivery, TakenRow};
-use super::{Owner, RunWebhook};
+use super::{DiffColumn, Owner, RunWebhook};
 use crate::db::{per_database, read, signed, transact};
 use crate::error::StoreError;
 use crate::jobs::{JobDelivery, JobLease};
@@ -81,8 +81,7 @@ per_database! {
                 urls,
             } => (deliveries, diff, urls),
         };
-        let urls = urls.as_ref().map(serde_json::to_string).transpose();
-        let urls = urls.map_err(|error| StoreError::Damaged(error.to_string()))?;
+        let urls = DiffColumn::write(*diff, urls.as_ref())?;
         sql::runs::set_webhook_status(conn, owner.run, "pending").await?;
         for delivery in deliveries {
             sqlx::query(

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, JobId, MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 
+use super::DiffColumn;
 use super::feed::TakenPages;
 use crate::error::StoreError;
 use crate::runs::RunState;
@@ -132,7 +133,7 @@ pub(super) struct TakenRow {
 }
 
 impl TakenRow {
-    fn diff(&self) -> Option<DiffCounts> {
+    fn diff(&self, unavailable: u64) -> Option<DiffCounts> {
         Some(DiffCounts {
             added: self.diff_added?.unsigned_abs(),
             removed: self.diff_removed?.unsigned_abs(),
@@ -140,11 +141,8 @@ impl TakenRow {
             unchanged: self.diff_unchanged?.unsigned_abs(),
             gone: self.diff_gone?.unsigned_abs(),
             unvisited: self.diff_unvisited?.unsigned_abs(),
+            unavailable,
         })
-    }
-
-    fn urls(&self) -> Option<DiffUrls> {
-        serde_json::from_str(self.diff_urls.as_deref()?).ok()
     }
 }
 
@@ -154,7 +152,11 @@ impl TryFrom<TakenRow> for TakenDelivery {
     fn try_from(row: TakenRow) -> Result<Self, StoreError> {
         let id = row.id;
         let damaged = |what: &str| StoreError::Damaged(format!("delivery {id}: {what}"));
-        let (diff, urls) = (row.diff(), row.urls());
+        let DiffColumn {
+            urls,
+            unavailable_pages,
+        } = DiffColumn::read(row.diff_urls.as_deref());
+        let diff = row.diff(unavailable_pages);
         let count = |count: Option<i64>| count.map_or(0, i64::unsigned_abs);
         let pages = row.pages_after.zip(row.pages_through);
         let subject = match (row.run_id, row.job_id, pages) {

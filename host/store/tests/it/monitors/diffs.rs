@@ -48,6 +48,7 @@ async fn diff(store: &Store, project: ProjectId, old: RunId, new: RunId) -> RunD
         unchanged: diff.unchanged,
         gone: diff.gone.len() as u64,
         unvisited: diff.unvisited.len() as u64,
+        unavailable: diff.unavailable.len() as u64,
     };
     assert_eq!(counts, expected);
     diff

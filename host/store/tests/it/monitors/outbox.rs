@@ -39,6 +39,7 @@ fn told(events: &[Event], target: &str) -> RunWebhook {
             unchanged: 4,
             gone: 5,
             unvisited: 6,
+            unavailable: 7,
         }),
         urls: Some(DiffUrls {
             changed: vec!["https://example.org/a".to_owned()],
