@@ -67,7 +67,8 @@ fn is_within(own: &ProjectPolicy, bounds: &ProjectPolicy) -> bool {
 
 #[derive(Debug)]
 struct Known {
-    target: Target,
+    /// `None` if it is not known what should serve.
+    target: Option<Target>,
     failed: Option<Failed>,
     /// What serves meanwhile, if the target does not.
     stand_in: Option<Target>,
@@ -99,22 +100,23 @@ impl KnownUploads {
     /// Notes that this serves.
     pub(super) fn loaded(&self, key: &PluginKey, target: Target) {
         let known = Known {
-            target,
+            target: Some(target),
             failed: None,
             stand_in: None,
         };
         self.0.lock().insert(key.clone(), known);
     }
 
-    /// Notes that this did not load, and when it is tried again. False if what served until now must not
-    /// go on: it has rights that this one has not, or nothing is known of it.
+    /// Notes that this did not load, and when it is tried again; `None` stands for what could not be
+    /// found out. False if what served until now must not go on: it has rights that this one has not, or
+    /// nothing is known of it.
     #[must_use]
-    pub(super) fn failed(&self, key: &PluginKey, target: Target, now: Instant) -> bool {
+    pub(super) fn failed(&self, key: &PluginKey, target: Option<Target>, now: Instant) -> bool {
         let mut all = self.0.lock();
         let (mut attempts, mut serving) = (0, None);
         if let Some(known) = all.remove(key) {
             serving = match known.failed {
-                None => Some(known.target),
+                None => known.target,
                 Some(failed) => {
                     if known.target == target {
                         attempts = failed.attempts;
@@ -123,7 +125,11 @@ impl KnownUploads {
                 }
             };
         }
-        let stand_in = serving.filter(|serving| serving.may_stand_in(&target));
+        let may_stand_in = |serving: &Target| {
+            let wanted = target.as_ref();
+            wanted.is_none_or(|wanted| serving.may_stand_in(wanted))
+        };
+        let stand_in = serving.filter(may_stand_in);
         let may_go_on = stand_in.is_some();
         let pause = RETRY.saturating_mul(1 << attempts.min(16));
         let failed = Some(Failed {
@@ -149,7 +155,8 @@ impl KnownUploads {
     /// What is to be done so that `target` serves.
     pub(super) fn todo(&self, key: &PluginKey, target: &Target, now: Instant) -> Todo {
         let all = self.0.lock();
-        match all.get(key).filter(|known| known.target == *target) {
+        let known = all.get(key);
+        match known.filter(|known| known.target.as_ref() == Some(target)) {
             None => Todo::Load,
             Some(Known {
                 failed: Some(failed),
@@ -210,7 +217,7 @@ mod tests {
         assert_eq!(known.todo(&key, &target(1), now), Todo::Load);
         let mut pauses = Vec::new();
         for _ in 0..12 {
-            assert!(!known.failed(&key, target(1), now));
+            assert!(!known.failed(&key, Some(target(1)), now));
             assert_eq!(known.todo(&key, &target(1), now), Todo::Nothing);
             // Another version need not wait.
             assert_eq!(known.todo(&key, &target(2), now), Todo::Load);
@@ -221,7 +228,7 @@ mod tests {
         }
         assert_eq!(pauses[..4], [2, 4, 8, 16]);
         assert_eq!(pauses[9..], [600, 600, 600]);
-        assert!(!known.failed(&key, target(2), now));
+        assert!(!known.failed(&key, Some(target(2)), now));
         assert_eq!(known.failures(), 1);
         known.loaded(&key, target(2));
         assert_eq!(known.todo(&key, &target(2), now), Todo::Nothing);
@@ -231,7 +238,7 @@ mod tests {
     #[test]
     fn what_is_gone_is_found_also_if_it_did_not_load() {
         let known = KnownUploads::default();
-        assert!(!known.failed(&key(1, "a"), target(1), Instant::now()));
+        assert!(!known.failed(&key(1, "a"), Some(target(1)), Instant::now()));
         known.loaded(&key(1, "b"), target(1));
         let there = HashMap::from([(key(1, "b"), target(1))]);
         assert_eq!(known.others(&there), [key(1, "a")]);
@@ -268,11 +275,15 @@ mod tests {
             let known = KnownUploads::default();
             known.loaded(&key, serving.clone());
             assert_eq!(
-                known.failed(&key, wanted.clone(), now),
+                known.failed(&key, Some(wanted.clone()), now),
                 may_go_on,
                 "{wanted:?}"
             );
-            assert_eq!(known.failed(&key, wanted, now), may_go_on, "once more");
+            assert_eq!(
+                known.failed(&key, Some(wanted), now),
+                may_go_on,
+                "once more"
+            );
         }
         // Of one component with other grants, the grants are the change.
         let other_grants = |mut of: Target| {
@@ -285,7 +296,7 @@ mod tests {
         ] {
             let known = KnownUploads::default();
             known.loaded(&key, serving.clone());
-            assert_eq!(known.failed(&key, wanted, now), may_go_on);
+            assert_eq!(known.failed(&key, Some(wanted), now), may_go_on);
         }
     }
 
@@ -293,13 +304,30 @@ mod tests {
     fn what_serves_is_known_through_several_failures() {
         let (known, key, now) = (KnownUploads::default(), key(1, "a"), Instant::now());
         known.loaded(&key, under(1, &["http"], 64));
-        assert!(known.failed(&key, under(2, &["http"], 64), now));
+        assert!(known.failed(&key, Some(under(2, &["http"], 64)), now));
         // Another version that does not load either, and then a tier with less.
-        assert!(known.failed(&key, under(3, &["http", "state"], 64), now));
-        assert!(!known.failed(&key, under(3, &[], 64), now));
+        assert!(known.failed(&key, Some(under(3, &["http", "state"], 64)), now));
+        assert!(!known.failed(&key, Some(under(3, &[], 64)), now));
         // It is stopped, and no version serves in its place.
-        assert!(!known.failed(&key, under(4, &["http"], 64), now));
+        assert!(!known.failed(&key, Some(under(4, &["http"], 64)), now));
         known.loaded(&key, under(4, &["http"], 64));
-        assert!(known.failed(&key, under(5, &["http"], 64), now));
+        assert!(known.failed(&key, Some(under(5, &["http"], 64)), now));
+    }
+
+    #[test]
+    fn what_could_not_be_found_out_is_tried_again() {
+        let (known, key, now) = (KnownUploads::default(), key(1, "a"), Instant::now());
+        known.loaded(&key, under(1, &["http"], 64));
+        for pause in [2, 4, 8] {
+            assert!(known.failed(&key, None, now), "it serves as before");
+            assert_eq!(known.next_retry(), Some(now + Duration::from_secs(pause)));
+        }
+        assert_eq!(known.failures(), 1);
+        // The database answers: it is gone, or wanted in some version.
+        assert_eq!(known.others(&HashMap::new()), [key.clone()]);
+        let again = under(1, &["http"], 64);
+        assert_eq!(known.todo(&key, &again, now), Todo::Load);
+        // What served is still known.
+        assert!(!known.failed(&key, Some(under(2, &[], 64)), now));
     }
 }

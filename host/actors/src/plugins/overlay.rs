@@ -8,12 +8,15 @@
 //! previous version, unless that one has more rights than are left to it. It tries again when the
 //! upload changes, and by itself after a pause that doubles each time: the reason may be the
 //! node's, such as a compilation that took too long beside other work, or the order in which
-//! uploads that need each other arrived.
+//! uploads that need each other arrived. The same holds if the database fails meanwhile, or the work
+//! panics.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::AtomicI64;
 
+use futures::FutureExt as _;
 use orbweaver_accounts::fair::Slot;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_core::ids::ProjectId;
@@ -35,7 +38,7 @@ const CONCURRENT_OWNERS: usize = 16;
 /// The uploads that this node has loaded, or failed to load.
 #[derive(Debug)]
 pub struct Overlay {
-    /// The counter of changes up to which this node has followed; -1: it must look again.
+    /// The counter of changes up to which this node has followed; -1: it has not looked yet.
     pub(super) followed: AtomicI64,
     pub(super) known: KnownUploads,
     /// Held while a plugin changes here.
@@ -69,6 +72,9 @@ pub enum UploadError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The work panicked.
+    #[error("the plugin could not be changed: an internal error")]
+    Panicked,
     /// The process is shutting down.
     #[error("the service is shutting down")]
     Stopped,
@@ -123,6 +129,25 @@ impl Overlay {
         self.known.next_retry()
     }
 
+    /// Waits for an update of a plugin. One that fails or panics counts as an upload that did not load.
+    /// False if what served until now must not go on.
+    async fn attempt(
+        &self,
+        key: &PluginKey,
+        wanted: Option<Target>,
+        update: impl Future<Output = Result<(), StoreError>>,
+    ) -> bool {
+        let (plugin, kind) = (&key.name, &key.kind);
+        match AssertUnwindSafe(update).catch_unwind().await {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) => {
+                tracing::warn!(plugin, kind, %error, "cannot update an uploaded plugin");
+            }
+            Err(_) => tracing::error!(plugin, kind, "the update of an uploaded plugin panicked"),
+        }
+        self.known.failed(key, wanted, Instant::now())
+    }
+
     /// Whether somebody has the plugin's turn, or waits for it.
     pub(super) fn is_changing(&self, key: &PluginKey) -> bool {
         let turns = self.turns.lock();
@@ -145,14 +170,8 @@ pub async fn upload(actors: &Actors, upload: Upload) -> Result<Uploaded, UploadE
         name: upload.name.clone(),
     };
     let actors = actors.clone();
-    let done = tokio::spawn(async move {
-        let _turn = actors.overlay.turn(&key).await;
-        let done = change(&actors, &key, Change::Upload(&upload)).await;
-        if let Err(error) = &done {
-            restore(&actors, &key, error).await;
-        }
-        done
-    });
+    let done =
+        tokio::spawn(async move { change_in_turn(&actors, &key, Change::Upload(&upload)).await });
     done.await.unwrap_or(Err(UploadError::Stopped))
 }
 
@@ -165,13 +184,7 @@ pub async fn upload(actors: &Actors, upload: Upload) -> Result<Uploaded, UploadE
 pub async fn roll_back(actors: &Actors, version: UploadedPlugin) -> Result<Uploaded, UploadError> {
     let actors = actors.clone();
     let done = tokio::spawn(async move {
-        let key = version.key.clone();
-        let _turn = actors.overlay.turn(&key).await;
-        let done = change(&actors, &key, Change::Version(&version)).await;
-        if let Err(error) = &done {
-            restore(&actors, &key, error).await;
-        }
-        done
+        change_in_turn(&actors, &version.key, Change::Version(&version)).await
     });
     done.await.unwrap_or(Err(UploadError::Stopped))
 }
@@ -228,6 +241,20 @@ async fn forget_records(actors: &Actors, key: &PluginKey) -> Result<(), StoreErr
 enum Change<'a> {
     Upload(&'a Upload),
     Version(&'a UploadedPlugin),
+}
+
+async fn change_in_turn(
+    actors: &Actors,
+    key: &PluginKey,
+    what: Change<'_>,
+) -> Result<Uploaded, UploadError> {
+    let _turn = actors.overlay.turn(key).await;
+    let done = AssertUnwindSafe(change(actors, key, what)).catch_unwind();
+    let done = done.await.unwrap_or(Err(UploadError::Panicked));
+    if let Err(error) = &done {
+        restore(actors, key, error).await;
+    }
+    done
 }
 
 async fn change(
@@ -334,11 +361,8 @@ async fn restore(actors: &Actors, key: &PluginKey, error: &UploadError) {
         // The engine still serves what it served.
         return;
     }
-    let overlay = &actors.overlay;
-    overlay.known.forget(key);
-    if update(actors, key).await.is_err() {
-        overlay.followed.store(-1, Ordering::Release);
-    }
+    actors.overlay.known.forget(key);
+    settle(actors, key, None).await;
 }
 
 async fn load(
@@ -398,8 +422,16 @@ pub(super) fn wanted(actors: &Actors, upload: &UploadedPlugin) -> Option<Target>
     })
 }
 
-/// Brings one plugin up to date with the database. The caller has its turn.
-pub(super) async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
+/// Brings one plugin up to date with the database, or notes when that is tried again. `wanted` is what
+/// the caller knows of what should serve. The caller has the plugin's turn.
+pub(super) async fn settle(actors: &Actors, key: &PluginKey, wanted: Option<Target>) {
+    let overlay = &actors.overlay;
+    if !overlay.attempt(key, wanted, update(actors, key)).await {
+        stop_serving(actors, key);
+    }
+}
+
+async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
     let versions = actors.store.plugin_versions(key).await?;
     let serving = versions.into_iter().find(|version| version.serving);
     let target = serving.and_then(|version| Some((wanted(actors, &version)?, version)));
@@ -424,7 +456,11 @@ pub(super) async fn update(actors: &Actors, key: &PluginKey) -> Result<(), Store
         }
         Err(error) => {
             tracing::error!(plugin, kind, %error, "an uploaded plugin failed to load");
-            if !actors.overlay.known.failed(key, target, Instant::now()) {
+            if !actors
+                .overlay
+                .known
+                .failed(key, Some(target), Instant::now())
+            {
                 stop_serving(actors, key);
             }
         }
@@ -435,4 +471,32 @@ pub(super) async fn update(actors: &Actors, key: &PluginKey) -> Result<(), Store
 /// Parses the name of a kind.
 pub fn kind(word: &str) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_update_that_fails_or_panics_is_tried_again() {
+        let key = PluginKey {
+            project: None,
+            kind: "extractor".to_owned(),
+            name: "a".to_owned(),
+        };
+        let failed = async || Err(StoreError::Damaged("a row".to_owned()));
+        let panicked = async || -> Result<(), StoreError> { panic!("of the test") };
+        let overlay = Overlay::default();
+        assert!(!overlay.attempt(&key, None, failed()).await);
+        assert_eq!(overlay.failures(), 1);
+        assert!(overlay.next_retry().is_some());
+        overlay.known.forget(&key);
+        assert_eq!(overlay.next_retry(), None);
+        assert!(!overlay.attempt(&key, None, panicked()).await);
+        assert_eq!(overlay.failures(), 1);
+        assert!(overlay.next_retry().is_some());
+        overlay.known.forget(&key);
+        assert!(overlay.attempt(&key, None, async { Ok(()) }).await);
+        assert_eq!(overlay.failures(), 0);
+    }
 }

@@ -11,7 +11,7 @@ use orbweaver_store::{PluginKey, StoreError, Topic};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::known::{Target, Todo};
-use super::overlay::{kind, update, wanted};
+use super::overlay::{kind, settle, wanted};
 use crate::context::Actors;
 
 /// Least time between two checks: half the time in which an upload must reach a node.
@@ -58,6 +58,8 @@ async fn at(time: Option<Instant>) {
 /// An upload to look at again.
 struct Stale {
     key: PluginKey,
+    /// What should serve; `None` for one that is gone.
+    target: Option<Target>,
     /// Whether it is as it was when it did not load. Calls do not wait for it.
     is_retry: bool,
 }
@@ -73,7 +75,8 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
     let version = actors.store.plugins_version().await?;
     let now = Instant::now();
     let retries = overlay.next_retry().is_some_and(|at| at <= now);
-    if version == overlay.followed.load(Ordering::Acquire) && !retries {
+    let is_changed = version != overlay.followed.load(Ordering::Acquire);
+    if !is_changed && !retries {
         return Ok(());
     }
     let uploads = actors.store.uploaded_plugins().await?;
@@ -88,25 +91,32 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
     }
     let mut stale: BTreeMap<Option<ProjectId>, Vec<Stale>> = BTreeMap::new();
     let gone = overlay.known.others(&targets).into_iter();
-    let gone = gone.map(|key| (key, Todo::Load));
-    let changed = targets.iter().map(|(key, target)| {
-        let todo = overlay.known.todo(key, target, now);
-        (key.clone(), todo)
+    let gone = gone.map(|key| (key, None, Todo::Load));
+    let changed = targets.into_iter().map(|(key, target)| {
+        let todo = overlay.known.todo(&key, &target, now);
+        (key, Some(target), todo)
     });
-    for (key, todo) in gone.chain(changed) {
-        let is_retry = todo == Todo::Retry;
+    for (key, target, todo) in gone.chain(changed) {
+        let is_retry = todo == Todo::Retry || (target.is_none() && !is_changed);
         // One that is being tried needs no second try.
         if todo == Todo::Nothing || (is_retry && overlay.is_changing(&key)) {
             continue;
         }
         let of_owner = stale.entry(key.project).or_default();
-        of_owner.push(Stale { key, is_retry });
+        of_owner.push(Stale {
+            key,
+            target,
+            is_retry,
+        });
     }
     overlay.followed.store(version, Ordering::Release);
     let instance = stale.remove(&None).unwrap_or_default();
     let instance: Vec<_> = instance
         .into_iter()
-        .map(|stale| tokio::spawn(update_in_turn(actors.clone(), stale.key)))
+        .map(|stale| {
+            let actors = actors.clone();
+            tokio::spawn(async move { settle_in_turn(&actors, &stale.key, stale.target).await })
+        })
         .collect();
     for (project, stale) in stale {
         let engine = &actors.pipeline.engine;
@@ -123,8 +133,8 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
         let owners = Arc::clone(&overlay.owners);
         tokio::spawn(async move {
             let _slot = owners.acquire_owned().await;
-            for Stale { key, .. } in stale {
-                update_in_turn(actors.clone(), key.clone()).await;
+            for Stale { key, target, .. } in stale {
+                settle_in_turn(&actors, &key, target).await;
                 if let (Some(project), Some(kind)) = (key.project, kind(&key.kind)) {
                     let engine = &actors.pipeline.engine;
                     engine.give_up_for_project(project, kind, &key.name);
@@ -141,10 +151,7 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn update_in_turn(actors: Actors, key: PluginKey) {
-    let _turn = actors.overlay.turn(&key).await;
-    if let Err(error) = update(&actors, &key).await {
-        tracing::warn!(plugin = key.name, %error, "cannot update an uploaded plugin");
-        actors.overlay.followed.store(-1, Ordering::Release);
-    }
+async fn settle_in_turn(actors: &Actors, key: &PluginKey, target: Option<Target>) {
+    let _turn = actors.overlay.turn(key).await;
+    settle(actors, key, target).await;
 }

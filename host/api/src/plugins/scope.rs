@@ -160,7 +160,7 @@ impl From<UploadError> for ApiError {
             UploadError::Full(why) => Self::rate_limited(why, FULL_RETRY_SECONDS),
             UploadError::Gone => Self::not_found(error.to_string()),
             UploadError::Store(error) => error.into(),
-            UploadError::Stopped => Self::internal(&error),
+            UploadError::Panicked | UploadError::Stopped => Self::internal(&error),
         }
     }
 }
