@@ -96,3 +96,32 @@ async fn pages_without_a_result_keep_the_browser_from_no_other_project() {
     // What needs no browser goes on.
     client.post("/v1/scan", &page).await.ok();
 }
+
+#[tokio::test]
+async fn bodies_of_failed_fetches_have_a_bound_beyond_which_small_pages_go_on() {
+    let service = Service::with(|config| {
+        config.fetch.limits.failed_mib_per_hour = 1;
+        config.fetch.limits.max_body_bytes = 4 << 20;
+    })
+    .await;
+    let origin = Origin::start().await.unwrap();
+    let text = "<p>A text of some words.</p>".repeat((2 << 20) / 28);
+    origin.set("/large", Reply::html(text));
+    origin.set("/page", Reply::html("<p>A text of some words.</p>"));
+    let scan = |path: &str| json!({"url": origin.url(path)});
+    let client = service.client();
+    client.post("/v1/scan", &scan("/large")).await.ok();
+    let failed = client.post("/v1/scan", &scan("/fault/endless")).await;
+    failed.error(502, "FETCH_FAILED");
+    assert_eq!(service.billed().await, (1, 0), "no result is free");
+    let refused = client.post("/v1/scan", &scan("/large")).await;
+    let message = refused.error(429, "RATE_LIMITED");
+    assert!(
+        message.contains("fetch.limits.failed_mib_per_hour"),
+        "{message}"
+    );
+    assert!(refused.header("retry-after").is_some());
+    client.post("/v1/scan", &scan("/page")).await.ok();
+    let other = service.other_project("other").await;
+    other.post("/v1/scan", &scan("/large")).await.ok();
+}

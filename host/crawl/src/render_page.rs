@@ -126,5 +126,6 @@ fn fetch_error(url: &str, error: ScanError) -> FetchError {
         url: url.to_owned(),
         retryable,
         redirects: Vec::new(),
+        wire_bytes: 0,
     }
 }

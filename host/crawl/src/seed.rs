@@ -235,6 +235,7 @@ mod tests {
                 url: "https://e.org/sitemap.xml".to_owned(),
                 retryable: false,
                 redirects: Vec::new(),
+                wire_bytes: 0,
             })
         };
         let listed = Some(("connect", "no answer".to_owned()));

@@ -5,14 +5,20 @@
 //! everybody's usual pages are fetched. A project may hold three times what is left free, as with
 //! other shared work: one that takes all it can leaves a quarter to the next one. Requests without a
 //! project (the instance's own) count as one more.
+//!
+//! What a fetch receives and then fails is free, so each project may receive so much of it in an hour.
+//! Then its large bodies fail: usual pages go on, and what a failure costs is no more than a small body.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
+use crate::allowance::Allowance;
 use crate::error::{Fault, Kind, SubKind};
 
 /// Bodies up to this size are not counted, in bytes: nearly all pages are smaller.
@@ -20,11 +26,14 @@ const SMALL: u64 = 1 << 20;
 /// A project may hold up to this many times the bytes that are free.
 const SHARE: u64 = 3;
 
-/// What large bodies may take together.
+/// What large bodies may take together, and what projects may receive in vain.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     most: u64,
     held: Mutex<Held>,
+    /// In MiB an hour.
+    failed_most: u32,
+    failed: Allowance,
 }
 
 #[derive(Debug, Default)]
@@ -36,13 +45,33 @@ struct Held {
 
 impl Bodies {
     /// At most so many bytes; one body of `largest` bytes, as received and decoded, fits into the
-    /// share of a project.
-    pub fn new(most: u64, largest: u64) -> Arc<Self> {
+    /// share of a project. `failed`: MiB that a project may receive in vain in an hour; 0: no bound.
+    pub fn new(most: u64, largest: u64, failed: u32) -> Arc<Self> {
         let one = largest.saturating_mul(2);
         Arc::new(Self {
             most: most.max(one.saturating_add(one.div_ceil(SHARE))),
             held: Mutex::default(),
+            failed_most: failed,
+            failed: Allowance::new(failed.into()),
         })
+    }
+
+    /// Whether a project may have large bodies now.
+    ///
+    /// # Errors
+    /// Its failed fetches have received all that they may.
+    fn check_failed(&self, project: Option<ProjectId>) -> Result<(), Fault> {
+        let is_over = |project| self.failed.wait(project, Instant::now()).is_some();
+        if !project.is_some_and(is_over) {
+            return Ok(());
+        }
+        let message = format!(
+            "fetches of this project that failed have received {} MiB of bodies, the most in \
+             an hour (setting fetch.limits.failed_mib_per_hour): until there is room again, its \
+             bodies have at most 1 MiB",
+            self.failed_most
+        );
+        Err(Fault::new(Kind::Internal, SubKind::Busy, message).retryable())
     }
 
     /// Takes more for a project, unless that exceeds its share; says whether it was taken.
@@ -93,12 +122,17 @@ impl Share {
     /// Takes what the body has grown to.
     ///
     /// # Errors
-    /// The large bodies of the project, or all together, would take more than they may.
+    /// The large bodies of the project, or all together, would take more than they may, or too many of
+    /// the project's failed.
     pub fn grow(&mut self, bytes: u64) -> Result<(), Fault> {
         let Some(more @ 1..) = bytes.checked_sub(self.bytes.max(SMALL)) else {
             return Ok(());
         };
-        let more = if self.bytes == 0 { bytes } else { more };
+        let is_first = self.bytes == 0;
+        if is_first {
+            self.bodies.check_failed(self.project)?;
+        }
+        let more = if is_first { bytes } else { more };
         if !self.bodies.take(self.project, more) {
             let message = "too many large bodies at once (setting fetch.limits.max_bodies_mib, of which \
                            each project has a share)";
@@ -128,6 +162,52 @@ impl Drop for Share {
     }
 }
 
+/// Counts what a fetch receives. When dropped, also because nobody waits for the fetch any more, it counts
+/// as received in vain.
+#[derive(Debug)]
+pub(crate) struct Receipt {
+    bodies: Arc<Bodies>,
+    project: Option<ProjectId>,
+    bytes: AtomicU64,
+}
+
+impl Receipt {
+    pub fn new(bodies: &Arc<Bodies>, project: Option<ProjectId>) -> Self {
+        Self {
+            bodies: Arc::clone(bodies),
+            project,
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    pub fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// What has arrived so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// It was not in vain, or not for a reason of the project's.
+    pub fn waive(&self) {
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        let bytes = self.bytes();
+        // Requests of the instance itself are nobody's.
+        let Some(project) = self.project.filter(|_| bytes > 0) else {
+            return;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 9 PB")]
+        let mib = bytes as f64 / f64::from(1 << 20);
+        self.bodies.failed.add(project, mib, Instant::now());
+    }
+}
+
 struct CountedBytes {
     bytes: Bytes,
     _share: Arc<Share>,
@@ -152,7 +232,7 @@ mod tests {
 
     #[test]
     fn large_bodies_are_bounded_together_and_small_ones_are_not() {
-        let bodies = Bodies::new(8 << 20, 1 << 20);
+        let bodies = Bodies::new(8 << 20, 1 << 20, 0);
         let mut first = Share::new(&bodies, A);
         first.grow(100).unwrap();
         first.grow(SMALL).unwrap();
@@ -178,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_project_that_takes_all_it_can_leaves_room_for_the_next_one() {
-        let bodies = Bodies::new(256 << 20, 20 << 20);
+        let bodies = Bodies::new(256 << 20, 20 << 20, 0);
         let take_all = |project| {
             let mut shares = Vec::new();
             loop {
@@ -201,7 +281,28 @@ mod tests {
 
     #[test]
     fn a_project_can_hold_the_largest_body_whatever_the_setting() {
-        let bodies = Bodies::new(0, 20 << 20);
+        let bodies = Bodies::new(0, 20 << 20, 0);
         Share::new(&bodies, A).grow(40 << 20).unwrap();
+    }
+
+    #[test]
+    fn a_project_whose_fetches_fail_has_small_bodies_alone() {
+        let bodies = Bodies::new(256 << 20, 20 << 20, 8);
+        let receive = |project| {
+            let receipt = Receipt::new(&bodies, project);
+            receipt.add(6 << 20);
+            receipt
+        };
+        let large = |project| Share::new(&bodies, project).grow(2 << 20);
+        receive(A).waive();
+        drop(receive(A));
+        large(A).unwrap();
+        drop((receive(A), receive(None), receive(None)));
+        let refused = large(A).unwrap_err();
+        assert_eq!(refused.sub, Some(SubKind::Busy));
+        assert!(refused.message.contains("fetch.limits.failed_mib_per_hour"));
+        Share::new(&bodies, A).grow(SMALL).unwrap();
+        large(B).unwrap();
+        large(None).unwrap();
     }
 }

@@ -234,6 +234,8 @@ pub struct FetchError {
     pub retryable: bool,
     /// The redirects followed before the failure.
     pub redirects: Vec<Hop>,
+    /// Bytes of bodies that had arrived, as received.
+    pub wire_bytes: u64,
 }
 
 /// A failure without URL and redirects, which the fetch loop adds.
@@ -278,6 +280,7 @@ impl Fault {
             url: url.to_owned(),
             retryable: self.retryable,
             redirects,
+            wire_bytes: 0,
         }
     }
 }

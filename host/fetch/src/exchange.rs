@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, StatusCode};
 use orbweaver_core::ids::ProjectId;
 use tokio::time::{Instant, timeout_at};
 
-use crate::bodies::{Bodies, Share};
+use crate::bodies::{Bodies, Receipt, Share};
 use crate::classify::{self, Stage};
 use crate::config::Limits;
 use crate::decode::{self, Body, Decoded, Stop, malformed};
@@ -32,6 +32,8 @@ pub(crate) struct Bounds<'a> {
     pub bodies: &'a Arc<Bodies>,
     /// Whose body it is.
     pub project: Option<ProjectId>,
+    /// Counts what arrives.
+    pub receipt: &'a Receipt,
 }
 
 impl Bounds<'_> {
@@ -216,6 +218,7 @@ impl Head {
             };
             match timeout_at(until, self.response.chunk()).await {
                 Ok(Ok(Some(chunk))) => {
+                    bounds.receipt.add(chunk.len());
                     if let Err(stop) = body.push(&chunk) {
                         return Ok(Some(stop));
                     }

@@ -15,7 +15,7 @@ use orbweaver_core::user_agent;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, Receipt};
 use crate::classify;
 use crate::client::{Clients, ConfigError, Connections};
 use crate::config::{FetchConfig, Limits};
@@ -70,7 +70,8 @@ impl Fetcher {
         let policy = Policy::with_nets(config.allow_nets.clone());
         let pools = Pools::new(config.proxy_pools.clone());
         let most = config.limits.max_bodies_mib.saturating_mul(1 << 20);
-        let bodies = Bodies::new(most, config.limits.max_body_bytes);
+        let failed = config.limits.failed_mib_per_hour;
+        let bodies = Bodies::new(most, config.limits.max_body_bytes, failed);
         let inner = Inner {
             config,
             policy,
@@ -239,15 +240,21 @@ impl Fetcher {
     #[crate::boxed]
     pub async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let started = Instant::now();
-        let result = self.run(&request, started).await;
+        let receipt = Receipt::new(&self.0.bodies, self.1);
+        let result = self.run(&request, started, &receipt).await;
         match &result {
             Ok(response) => {
+                receipt.waive();
                 metrics::counter!("orbweaver_fetch_total", "outcome" => "response").increment(1);
                 metrics::counter!("orbweaver_fetch_bytes_total").increment(response.wire_bytes);
                 metrics::histogram!("orbweaver_fetch_seconds")
                     .record(started.elapsed().as_secs_f64());
             }
             Err(error) => {
+                // It is this service that had no room.
+                if error.sub == Some(SubKind::Busy) {
+                    receipt.waive();
+                }
                 metrics::counter!("orbweaver_fetch_total", "outcome" => error.kind.as_str())
                     .increment(1);
                 tracing::debug!(
@@ -260,8 +267,13 @@ impl Fetcher {
         result
     }
 
-    async fn run(&self, request: &Request, started: Instant) -> Result<Response, FetchError> {
-        let bounds = self.bounds(request, started);
+    async fn run(
+        &self,
+        request: &Request,
+        started: Instant,
+        receipt: &Receipt,
+    ) -> Result<Response, FetchError> {
+        let bounds = self.bounds(request, started, receipt);
         let mut course = self
             .begin(request)
             .map_err(|fault| fault.at(&request.url, Vec::new()))?;
@@ -271,13 +283,24 @@ impl Fetcher {
             match step.unwrap_or_else(|_| Err(bounds.late())) {
                 Ok(Some(response)) => return Ok(Response { url, ..response }),
                 Ok(None) => {}
-                Err(fault) => return Err(fault.at(course.target.url.as_str(), course.redirects)),
+                Err(fault) => {
+                    let error = fault.at(course.target.url.as_str(), course.redirects);
+                    return Err(FetchError {
+                        wire_bytes: receipt.bytes(),
+                        ..error
+                    });
+                }
             }
         }
     }
 
     /// The limits of a request that began then.
-    fn bounds(&self, request: &Request, started: Instant) -> Bounds<'_> {
+    fn bounds<'a>(
+        &'a self,
+        request: &Request,
+        started: Instant,
+        receipt: &'a Receipt,
+    ) -> Bounds<'a> {
         let inner = &self.0;
         let limits = &inner.config.limits;
         let total = request.timeout.unwrap_or(limits.total_ms.as_duration());
@@ -293,6 +316,7 @@ impl Fetcher {
             oversize: request.oversize,
             bodies: &inner.bodies,
             project: self.1,
+            receipt,
         }
     }
 

@@ -5,6 +5,7 @@
 //! and size. Every failure is a [`FetchError`] with a stable kind. The HTTP library is not part
 //! of this interface.
 
+mod allowance;
 mod bodies;
 mod browser;
 mod classify;
@@ -24,6 +25,7 @@ mod resolve;
 mod response;
 mod site;
 
+pub use allowance::Allowance;
 pub use browser::{
     Action, BROWSERS, BrowserConfig, CUT, Isolation, PictureFormat, PictureOptions, Receives,
     RenderExtras, RenderRequest, Rendered, Renderer, Sandbox, ScrollDirection, SessionCookies,

@@ -7,6 +7,7 @@ use http::header::CONTENT_ENCODING;
 use tokio::time::Instant;
 
 use super::Fetcher;
+use crate::bodies::Receipt;
 use crate::client::Connections;
 use crate::decode;
 use crate::error::{Fault, FetchError, Kind, SubKind};
@@ -37,7 +38,8 @@ impl Fetcher {
     #[crate::boxed]
     pub async fn open(&self, request: &Request) -> Result<Download, FetchError> {
         let inner = &self.0;
-        let bounds = self.bounds(request, Instant::now());
+        let receipt = Receipt::new(&inner.bodies, self.1);
+        let bounds = self.bounds(request, Instant::now(), &receipt);
         let course = self
             .begin(request)
             .map_err(|fault| fault.at(&request.url, Vec::new()))?;

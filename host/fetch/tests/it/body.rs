@@ -236,3 +236,26 @@ async fn large_bodies_have_one_bound_until_nobody_holds_them() {
     get(&fetcher, &origin.url("/large")).await.unwrap();
     drop(second);
 }
+
+#[tokio::test]
+async fn a_failure_says_how_much_of_bodies_had_arrived() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/large", Reply::text("x".repeat(3 << 20)));
+    let fetcher = with_config(config_with(|limits| limits.max_body_bytes = 1 << 20));
+    let error = get(&fetcher, &origin.url("/fault/endless"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind.as_str(), "too_large");
+    assert!(
+        (1 << 20..2 << 20).contains(&error.wire_bytes),
+        "{}",
+        error.wire_bytes
+    );
+    let error = get(&fetcher, &origin.url("/fault/cut-chunk"))
+        .await
+        .unwrap_err();
+    assert!(error.wire_bytes >= 5, "{}", error.wire_bytes);
+    // One that announces its length is not read.
+    let error = get(&fetcher, &origin.url("/large")).await.unwrap_err();
+    assert_eq!((error.kind.as_str(), error.wire_bytes), ("too_large", 0));
+}

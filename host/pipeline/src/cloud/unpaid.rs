@@ -1,42 +1,27 @@
 //! Browser time of pages without a result, which is free: each project has so much of it in an hour.
-//!
-//! What a project has taken goes down with time, at the rate of a full hour's in an hour. So a
-//! project whose pages fail now and then is never refused, and one whose pages do nothing but fail
-//! has the browser for its share of the time alone.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_core::ids::ProjectId;
-use parking_lot::Mutex;
+use orbweaver_fetch::Allowance;
 use tokio::time::Instant;
 
 use crate::error::ScanError;
-
-/// Projects that are remembered before those that have taken nothing are forgotten.
-const MANY: usize = 1_024;
-const HOUR: f64 = 3_600.0;
 
 /// What projects have taken. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Unpaid {
     /// Seconds in an hour; 0: no bound.
-    most: f64,
-    taken: Arc<Mutex<HashMap<ProjectId, Taken>>>,
-}
-
-#[derive(Clone, Copy)]
-struct Taken {
-    seconds: f64,
-    at: Instant,
+    most: u32,
+    taken: Arc<Allowance>,
 }
 
 impl Unpaid {
     pub fn new(seconds_per_hour: u32) -> Self {
         Self {
-            most: seconds_per_hour.into(),
-            taken: Arc::default(),
+            most: seconds_per_hour,
+            taken: Arc::new(Allowance::new(seconds_per_hour.into())),
         }
     }
 
@@ -49,18 +34,14 @@ impl Unpaid {
     }
 
     fn begin_at(&self, project: ProjectId, now: Instant) -> Result<Attempt, ScanError> {
-        let taken = self.taken.lock().get(&project).copied();
-        let seconds = taken.map_or(0.0, |taken| self.left_of(taken, now));
-        if self.most > 0.0 && seconds >= self.most {
-            // Until there is room for a second.
-            let wait = (seconds - self.most + 1.0) * HOUR / self.most;
+        if let Some(wait) = self.taken.wait(project, now) {
             return Err(ScanError::Busy {
                 message: format!(
                     "pages of this project that gave no result have kept the browser busy for \
                      {} seconds, the most in an hour (setting rendering.failed_seconds_per_hour)",
                     self.most
                 ),
-                retry_after: Duration::from_secs_f64(wait.clamp(1.0, HOUR)).as_secs(),
+                retry_after: wait.as_secs(),
             });
         }
         Ok(Attempt {
@@ -71,20 +52,8 @@ impl Unpaid {
         })
     }
 
-    /// What counts of it now.
-    fn left_of(&self, taken: Taken, now: Instant) -> f64 {
-        let since = now.saturating_duration_since(taken.at).as_secs_f64();
-        (taken.seconds - since * self.most / HOUR).max(0.0)
-    }
-
     fn add_at(&self, project: ProjectId, time: Duration, now: Instant) {
-        let mut all = self.taken.lock();
-        if all.len() >= MANY {
-            all.retain(|_, taken| self.left_of(*taken, now) > 0.0);
-        }
-        let before = all.get(&project).copied();
-        let seconds = before.map_or(0.0, |taken| self.left_of(taken, now)) + time.as_secs_f64();
-        all.insert(project, Taken { seconds, at: now });
+        self.taken.add(project, time.as_secs_f64(), now);
     }
 }
 
@@ -105,7 +74,7 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        if !self.succeeded && self.unpaid.most > 0.0 {
+        if !self.succeeded {
             let now = Instant::now();
             let time = now.saturating_duration_since(self.since);
             self.unpaid.add_at(self.project, time, now);
