@@ -330,18 +330,19 @@ async fn auto_reports_the_outcome_of_each_backend() {
     assert_eq!(page["backend_reason"], format!("{tried}good"));
     assert_eq!(service.billed().await, (0, 1), "one URL, one page");
     // The provider's failure is reported; the best page received is the answer.
-    for (path, says) in [
-        ("/402", "no credit"),
-        ("/429", "too many requests"),
-        ("/malformed", "malformed"),
-        ("/html", "malformed"),
-        ("/null", "malformed"),
-        ("/slow", "no answer"),
+    for (path, says, cost) in [
+        ("/402", "no credit", 0.0),
+        ("/429", "too many requests", 0.0),
+        ("/malformed", "malformed", 0.0),
+        ("/html", "malformed", 0.0),
+        // The provider says what it takes for a page without content.
+        ("/null", "malformed", vendor::PAGE_USD),
+        ("/slow", "no answer", 0.0),
     ] {
         let page = scrape(path).await;
         assert_eq!(
             (&page["backend"], &page["status"], &page["cost_usd"]),
-            (&json!("local"), &json!(403), &json!(0.0)),
+            (&json!("local"), &json!(403), &json!(cost)),
             "{page}"
         );
         let reason = page["backend_reason"].as_str().unwrap();

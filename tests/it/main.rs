@@ -56,6 +56,7 @@ mod monitors;
 mod needs;
 mod openapi;
 mod page_webhooks;
+mod paid_in_vain;
 mod parts;
 mod payment;
 mod plugin_events;

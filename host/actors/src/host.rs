@@ -175,12 +175,13 @@ impl CallHost {
         Err(self.not_configured(what))
     }
 
-    /// Fetches through the chosen pool, else through the project's own proxy if it has one.
+    /// Fetches through the chosen pool, else through the project's own proxy if it has one. The outer
+    /// error is one before anything was sent.
     async fn send(
         &self,
         request: Request,
         way: Option<(ProxyPool, Option<&str>)>,
-    ) -> Result<Response, CodedError> {
+    ) -> Result<Result<Response, FetchError>, CodedError> {
         let fetcher = self
             .actors
             .pipeline
@@ -189,13 +190,11 @@ impl CallHost {
         let Some((pool, country)) = way else {
             let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
             // Boxed: the fetch's state is large, and a call may run many at once.
-            let fetched = Box::pin(fetcher.fetch(Request { proxy, ..request })).await;
-            return fetched.map_err(|error| self.failure(error));
+            return Ok(Box::pin(fetcher.fetch(Request { proxy, ..request })).await);
         };
         let random = random::bytes().map_err(|error| internal(&error))?;
         let session = u64::from_le_bytes(random);
-        let fetched = Box::pin(fetcher.fetch_through(pool, country, session, request)).await;
-        fetched.map_err(|error| self.failure(error))
+        Ok(Box::pin(fetcher.fetch_through(pool, country, session, request)).await)
     }
 
     /// Converts a fetch's failure into a plugin's error.
@@ -286,18 +285,23 @@ impl HttpHost for CallHost {
         };
         let country = choice.as_ref().and_then(|one| one.country.as_deref());
         let way = pool.map(|(pool, _)| (pool, country));
-        let fetched = self.send(asked, way).await;
+        let fetched = self.send(asked, way).await?;
+        let cost_usd = |wire_bytes| usd(traffic_micros(wire_bytes, usd_per_gb));
         let ended = match &fetched {
             Ok(response) => Ended {
                 answered: true,
                 free: frees.unwrap_or_else(|| is_free(response)),
-                cost_usd: usd(traffic_micros(response.wire_bytes, usd_per_gb)),
+                cost_usd: cost_usd(response.wire_bytes),
             },
-            Err(_) => Ended::default(),
+            // The proxy's traffic is paid for, whatever came of it.
+            Err(error) => Ended {
+                cost_usd: cost_usd(error.wire_bytes),
+                ..Ended::default()
+            },
         };
         let settled = ticket.settle(ended);
         settled.map_err(|cap| self.quota(QuotaError::Capped(cap)))?;
-        let response = fetched.map_err(|error| secrets.masked_error(error))?;
+        let response = fetched.map_err(|error| secrets.masked_error(self.failure(error)))?;
         let bytes = response.body.len();
         let values = secrets.values();
         let page = move || page_without(&values, response, ended.cost_usd);

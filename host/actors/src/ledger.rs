@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::key_hash::url_key;
+use orbweaver_pipeline::cost_token;
 use orbweaver_store::{Amount, NewUsage, Store, StoreError};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
@@ -207,6 +208,11 @@ impl Ledger {
             let token = part(&self.token, at);
             usages.push(reservation.usage(token, self.tariff.call, share, cost));
             cost = 0;
+        }
+        // A call without pages still costs what was paid for it.
+        if let Some(reservation) = reserved.blocks.first_mut().filter(|_| cost > 0) {
+            let token = cost_token(&self.token);
+            usages.push(reservation.usage(token, self.tariff.call, Amount::default(), cost));
         }
         // Unused pages are released.
         reserved.blocks.clear();

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use orbweaver_accounts::quota::{QuotaError, Reservation};
+use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{Amount, CloudMode, NewUsage};
 
+use crate::cloud::Spent;
 use crate::context::Scans;
 use crate::room::Room;
 
@@ -33,12 +35,13 @@ pub(crate) struct Charge {
     token: String,
     call: &'static str,
     pub(crate) amount: Amount,
-    pub(crate) cost_micros: u64,
+    /// What was paid, whatever comes of it.
+    pub(crate) spent: Spent,
 }
 
 impl Charge {
     /// For a scan whose known cost is `amount`, with its reservation `reserved`.
-    pub(crate) const fn new(
+    pub(crate) fn new(
         reserved: Reservation,
         token: String,
         call: &'static str,
@@ -50,13 +53,24 @@ impl Charge {
             token,
             call,
             amount,
-            cost_micros: 0,
+            spent: Spent::default(),
         }
     }
 
     pub(crate) fn usage(&mut self) -> NewUsage {
+        let cost = self.spent.micros();
         self.reserved
-            .usage(self.token.clone(), self.call, self.amount, self.cost_micros)
+            .usage(self.token.clone(), self.call, self.amount, cost)
+    }
+
+    /// The usage of a scan that failed: what was paid for it, without pages. `None` if that is nothing.
+    pub(crate) fn paid_in_vain(&mut self) -> Option<NewUsage> {
+        let cost = self.spent.micros();
+        let token = cost_token(&self.token);
+        let usage = self
+            .reserved
+            .usage(token, self.call, Amount::default(), cost);
+        (cost > 0).then_some(usage)
     }
 
     /// Reserves one more cloud page.
@@ -75,6 +89,12 @@ impl Charge {
     pub(crate) fn came_by(&mut self, mode: CloudMode) {
         self.amount = base_amount(mode);
     }
+}
+
+/// The token of what was paid for work that failed. It is another one than the work's, which a retry
+/// may do and be billed for, and each time a new one, because each time was paid for.
+pub fn cost_token(of_work: &str) -> String {
+    format!("{of_work}#cost:{:016x}", random::seed())
 }
 
 /// Cost of a page by how it was fetched, cached or not.

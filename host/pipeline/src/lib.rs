@@ -42,7 +42,7 @@ mod text_diff;
 
 pub use answer::{Besides, Picture, ScanResult, assemble};
 pub use blocking::{INLINE_BYTES, blocking, blocking_of, sized};
-pub use charge::Bill;
+pub use charge::{Bill, cost_token};
 pub use context::{Scans, ScansParts};
 pub use conversion::{ConvertedDocument, DOCUMENT_ROLE, convert_document, readable_page};
 pub use document::Document;

@@ -61,6 +61,7 @@ async fn take(
         render: Some(WaitPoint::Load),
         picture: true,
         proxy: project_proxy(principal)?,
+        spent: charge.spent.clone(),
         extras: RenderExtras {
             picture: spec.browsing.picture.clone(),
             ..RenderExtras::default()

@@ -33,7 +33,8 @@ use crate::spec::{Content, ScanSpec};
 /// Scans a page and returns the answer's JSON. It is stored and billed when this returns.
 ///
 /// # Errors
-/// Why it failed. Then nothing is stored, and it is billed only if the bill says so.
+/// Why it failed. Then nothing is stored, and a page is billed only if the bill says so; what was paid
+/// for it is billed in any case.
 #[crate::boxed]
 pub async fn scan(
     scans: &Scans,
@@ -61,8 +62,15 @@ pub async fn scan(
     };
     let mut charge = Charge::new(reserved, bill.token, bill.call, amount);
     match run(scans, principal, spec, &mut charge, room).await {
-        Err(error) if bill.always && !matches!(error, ScanError::NoRoom(_)) => {
-            scans.store.bill(charge.usage()).await?;
+        Err(error) => {
+            let has_page = bill.always && !matches!(error, ScanError::NoRoom(_));
+            let usage = match has_page {
+                true => Some(charge.usage()),
+                false => charge.paid_in_vain(),
+            };
+            if let Some(usage) = usage {
+                scans.store.bill(usage).await?;
+            }
             Err(error)
         }
         done => done,
@@ -131,8 +139,7 @@ async fn run(
             let answered = llm
                 .extract(project, pipeline, &mut document, prompt, schema)
                 .await;
-            let cost = micros(answered.usage.cost_usd);
-            charge.cost_micros = charge.cost_micros.saturating_add(cost);
+            charge.spent.add(micros(answered.usage.cost_usd));
             Some(answered)
         }
         None => None,

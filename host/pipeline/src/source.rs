@@ -112,7 +112,6 @@ pub(super) async fn find(
     let got = Box::pin(load(scans, principal, spec, asked, charge)).await?;
     let (loaded, mode) = (got.loaded, got.mode);
     charge.came_by(mode);
-    charge.cost_micros = loaded.cost_micros;
     let (picture, screenshots, is_cut) = (loaded.picture, loaded.screenshots, loaded.is_cut);
     let fetched_at = scans.clock.now();
     let bytes = loaded.response.body.len();
@@ -195,6 +194,7 @@ async fn load(
         url: spec.url.clone(),
         user_agent: user_agent.map(str::to_owned),
         proxy: project_proxy(principal)?,
+        spent: charge.spent.clone(),
         ..Job::default()
     };
     let browsing = &spec.browsing;

@@ -14,7 +14,7 @@ use crate::scope::Scope;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Pipeline, ScanError, blocking_of};
+use orbweaver_pipeline::{Document, Pipeline, ScanError, blocking_of, cost_token};
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -118,15 +118,19 @@ impl Work {
     /// Loads a page, and bills it as one cloud page once its response is there.
     ///
     /// # Errors
-    /// A cap, what is not configured, or why there is no response; nothing is billed then.
+    /// A cap, what is not configured, or why there is no response; then no page is billed, but what was
+    /// paid.
     pub async fn load(&self, choice: Choice, mut job: Job) -> Result<Loaded, ApiError> {
         let mut reserved = self.reserve().await?;
         job.proxy = project_proxy(&self.principal)?;
-        let loaded = self
-            .app
-            .cloud
-            .load(self.principal.project, choice, &job)
-            .await?;
+        let cloud = &self.app.cloud;
+        let loaded = match cloud.load(self.principal.project, choice, &job).await {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                self.bill_cost(&mut reserved, job.spent.micros()).await?;
+                return Err(error.into());
+            }
+        };
         let usage = reserved.usage(
             self.token.whole(),
             self.call,
@@ -138,6 +142,19 @@ impl Work {
             self.scope.warn(CUT);
         }
         Ok(loaded)
+    }
+
+    /// Bills what was paid for work without a result.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn bill_cost(&self, reserved: &mut Reservation, micros: u64) -> Result<(), ApiError> {
+        if micros == 0 {
+            return Ok(());
+        }
+        let token = cost_token(&self.token.whole());
+        let usage = reserved.usage(token, self.call, Amount::default(), micros);
+        Ok(self.app.store.bill(usage).await?)
     }
 
     /// A loaded page as a document; the page's body, hash and text are worked out.

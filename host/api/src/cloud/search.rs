@@ -14,7 +14,7 @@ use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::search::{SearchResult, search as find};
 use orbweaver_pipeline::ScanError;
-use orbweaver_pipeline::cloud::usd;
+use orbweaver_pipeline::cloud::{Spent, usd};
 use orbweaver_pipeline::convert::Format;
 
 const MAX_QUERY: usize = 1_000;
@@ -109,9 +109,14 @@ async fn run(work: Work, query: String, limit: u64, format: Format) -> Result<Re
         .await
         .map_err(ScanError::from)?;
     let limit = usize::try_from(reserved.left().cloud_pages.min(limit)).unwrap_or(0);
-    let found = find(&work.app, &work.principal, &query, limit, format).await?;
-    let cost_micros: u64 = found.iter().map(|one| one.cost_micros).sum();
-    if !found.is_empty() {
+    let spent = Spent::default();
+    let (app, principal) = (&work.app, &work.principal);
+    let found = find(app, principal, &query, limit, format, &spent).await?;
+    let found_micros: u64 = found.iter().map(|one| one.cost_micros).sum();
+    let cost_micros = found_micros.saturating_add(spent.micros());
+    if found.is_empty() {
+        work.bill_cost(&mut reserved, cost_micros).await?;
+    } else {
         let amount = Amount::cloud(found.len() as u64);
         let usage = reserved.usage(work.token.whole(), work.call, amount, cost_micros);
         work.app.store.bill(usage).await?;

@@ -9,7 +9,7 @@ use orbweaver_store::Principal;
 
 use crate::app::App;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, project_proxy};
-use orbweaver_pipeline::cloud::micros;
+use orbweaver_pipeline::cloud::{Spent, micros};
 use orbweaver_pipeline::convert::Format;
 use orbweaver_pipeline::{Document, ScanError, blocking_of};
 
@@ -36,7 +36,8 @@ struct Teaser {
     snippet: String,
 }
 
-/// Searches, best first; at most `limit` results.
+/// Searches, best first; at most `limit` results. What a search without results costs is added to
+/// `spent`.
 ///
 /// # Errors
 /// Why the configured engine gives no results.
@@ -46,6 +47,7 @@ pub async fn search(
     query: &str,
     limit: usize,
     format: Format,
+    spent: &Spent,
 ) -> Result<Vec<SearchResult>, ScanError> {
     let config = &app.settings.cloud;
     let fetcher = &app.pipeline.fetcher;
@@ -56,7 +58,7 @@ pub async fn search(
     let vendor = app.cloud.vendor();
     if vendor.is_configured() {
         let hits = vendor.search(query, limit).await?;
-        let each = share(micros(config.prices.vendor_search), hits.len());
+        let each = share(micros(config.prices.vendor_search), hits.len(), spent);
         return Ok(hits
             .into_iter()
             .map(|hit| SearchResult {
@@ -69,14 +71,17 @@ pub async fn search(
     }
     if let Some(key) = &config.brave_key {
         let teasers = web::brave(fetcher, &config.brave_url, key, query, limit).await?;
-        let each = share(micros(config.prices.brave_search), teasers.len());
+        let each = share(micros(config.prices.brave_search), teasers.len(), spent);
         return Ok(fetched(app, principal, teasers, format, each).await);
     }
     stored::search(app, principal, query, limit, format).await
 }
 
-/// A search's price, spread over its results.
-fn share(micros: u64, results: usize) -> u64 {
+/// A search's price, spread over its results; without any it is spent in vain.
+fn share(micros: u64, results: usize, spent: &Spent) -> u64 {
+    if results == 0 {
+        spent.add(micros);
+    }
     micros.div_ceil((results as u64).max(1))
 }
 

@@ -37,7 +37,9 @@ impl Cloud {
     /// pages that were loaded for it.
     pub(super) async fn auto(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         let mut best: Option<Loaded> = None;
-        let (mut first_error, mut spent) = (None, 0_u64);
+        let before = job.spent.micros();
+        let spent = || job.spent.micros().saturating_sub(before);
+        let mut first_error = None;
         let mut needs_browser = job.render.is_some();
         let mut tried: Vec<String> = Vec::new();
         for step in self.steps(job) {
@@ -50,8 +52,7 @@ impl Cloud {
             let step_name = step.name(backend);
             match self.load_from(project, step.choice, &step.job).await {
                 Ok(mut loaded) => {
-                    spent = spent.saturating_add(loaded.cost_micros);
-                    loaded.cost_micros = spent;
+                    loaded.cost_micros = spent();
                     let verdict = loaded.verdict().await?;
                     tried.push(format!("{step_name}: {verdict}"));
                     loaded.reason = Some(tried.join("; "));
@@ -83,6 +84,7 @@ impl Cloud {
         }
         match (best, first_error) {
             (Some(mut loaded), _) => {
+                loaded.cost_micros = spent();
                 let reason = tried.join("; ");
                 tracing::info!(
                     cloud.backend = loaded.backend,
@@ -142,7 +144,9 @@ impl Cloud {
             return Err(ScanError::NotConfigured(NO_UNBLOCKER.into()));
         }
         let pools = self.pools().stealthiest(job);
-        let (mut best, mut last, mut spent) = (None, None, 0_u64);
+        let before = job.spent.micros();
+        let spent = || job.spent.micros().saturating_sub(before);
+        let (mut best, mut last) = (None, None);
         for pool in pools {
             let job = Job {
                 pool: Some(pool),
@@ -151,8 +155,7 @@ impl Cloud {
             };
             match self.load_from(project, Choice::Proxy, &job).await {
                 Ok(mut loaded) => {
-                    spent = spent.saturating_add(loaded.cost_micros);
-                    loaded.cost_micros = spent;
+                    loaded.cost_micros = spent();
                     let verdict = loaded.verdict().await?;
                     tracing::info!(
                         cloud.pool = pool.as_str(),
@@ -169,7 +172,10 @@ impl Cloud {
             }
         }
         match (best, last) {
-            (Some(loaded), _) => Ok(loaded),
+            (Some(loaded), _) => Ok(Loaded {
+                cost_micros: spent(),
+                ..loaded
+            }),
             (None, Some(error)) => Err(error),
             (None, None) => Err(ScanError::NotConfigured(
                 "no proxy pool supports a country: put {country} into a URL of fetch.proxy_pools"

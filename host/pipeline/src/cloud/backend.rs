@@ -8,6 +8,7 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered, Response};
 use orbweaver_store::Principal;
 
+use super::money::Spent;
 use crate::error::ScanError;
 
 /// Message where no browser is configured.
@@ -43,6 +44,8 @@ pub struct Job {
     pub proxy: Option<ProxyUrl>,
     /// Whether a plain request, and each of its redirects, must be allowed by robots.txt.
     pub respect_robots: bool,
+    /// What loading it costs, also if it fails. Clones of the job count together.
+    pub spent: Spent,
 }
 
 /// When a rendered page counts as loaded.
@@ -75,7 +78,8 @@ pub struct Loaded {
     pub rendered: bool,
     /// The proxy pool that was used.
     pub pool: Option<ProxyPool>,
-    /// Cost in millionths of a US dollar, with that of pages that it replaced.
+    /// Cost in millionths of a US dollar, with that of pages that it replaced and of attempts that
+    /// failed before it.
     pub cost_micros: u64,
     /// The screenshot, if requested, or why there is none.
     pub picture: Option<Result<Bytes, String>>,
@@ -114,7 +118,8 @@ pub trait Backend: Send + Sync {
     /// What to configure if it cannot do this job; `None` if it can.
     fn missing(&self, job: &Job) -> Option<Cow<'static, str>>;
 
-    /// Loads a page for a project. A response of any status is a success.
+    /// Loads a page for a project. A response of any status is a success. What is paid for it is
+    /// added to the job's `spent`, whatever comes of it.
     ///
     /// # Errors
     /// Why the page could not be loaded.

@@ -3,7 +3,8 @@
 //!
 //! Each is a [`Backend`](backend::Backend). [`Cloud::load`] uses the requested one, or for
 //! `auto` the cheapest that succeeds. Nothing here bills: the caller reserves before and
-//! records afterwards what [`Loaded`](backend::Loaded) reports.
+//! records afterwards what [`Loaded`](backend::Loaded) reports, or what the job has
+//! [spent](backend::Job::spent) in vain.
 
 mod auto;
 pub mod backend;
@@ -21,4 +22,4 @@ pub mod vendor;
 pub use auto::verdict;
 pub use client::Cloud;
 pub use llm::{Answered, Llm, ModelUsage, NO_MODEL, Prompted};
-pub use money::{micros, traffic_micros, usd};
+pub use money::{Spent, micros, traffic_micros, usd};

@@ -1,6 +1,26 @@
 //! Conversion between US dollars, which are shown, and millionths of them, which are billed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use orbweaver_store::MAX_COST_MICROS;
+
+/// What has been paid so far, in millionths of a US dollar, also for what failed in the end. Clones
+/// count together.
+#[derive(Clone, Debug, Default)]
+pub struct Spent(Arc<AtomicU64>);
+
+impl Spent {
+    /// Counts what was paid.
+    pub fn add(&self, micros: u64) {
+        self.0.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// The sum.
+    pub fn micros(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// Converts the cost of a call from dollars to millionths, rounded. An invalid one becomes 0, one above
 /// [`MAX_COST_MICROS`] that; both are logged.

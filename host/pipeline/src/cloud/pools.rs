@@ -149,17 +149,23 @@ impl Backend for Pools {
         let candidates = self
             .fetcher
             .pool_candidates(pool, job.country.as_deref(), session)?;
-        let mut last = None;
+        let price = self.prices.gigabyte(pool);
+        let (mut last, mut cost_micros) = (None, 0_u64);
         for candidate in candidates.into_iter().take(PROXY_TRIES) {
-            match self.through(project, job, &candidate).await {
+            let page = self.through(project, job, &candidate).await;
+            let received = match &page {
+                Ok(page) => page.response.wire_bytes,
+                Err(error) => error.wire_bytes,
+            };
+            let cost = traffic_micros(received, price);
+            job.spent.add(cost);
+            cost_micros = cost_micros.saturating_add(cost);
+            match page {
                 Ok(page) => {
                     self.fetcher.report(&candidate, true);
                     return Ok(Loaded {
                         pool: Some(pool),
-                        cost_micros: traffic_micros(
-                            page.response.wire_bytes,
-                            self.prices.gigabyte(pool),
-                        ),
+                        cost_micros,
                         ..page
                     });
                 }

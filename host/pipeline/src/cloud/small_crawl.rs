@@ -13,17 +13,22 @@ use orbweaver_core::page::page_pass;
 use orbweaver_fetch::ProxyUrl;
 use orbweaver_store::{Amount, Principal};
 use orbweaver_urls::KeyRules;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::backend::{Choice, Job, WaitPoint, project_proxy};
+use super::money::Spent;
 use crate::blocking::blocking_of;
+use crate::charge::cost_token;
 use crate::context::Scans;
 use crate::convert::Format;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::pipeline::Pipeline;
 
+/// Name of the call in usage events.
+const CALL: &str = "cloud-crawl";
 /// Pages loaded in parallel.
 const AT_ONCE: usize = 6;
 /// Time for the crawl, shorter than the request's time limit.
@@ -84,10 +89,13 @@ struct Site<'a> {
     crawl: &'a Crawl,
     project: ProjectId,
     proxy: Option<ProxyUrl>,
+    /// What was paid for each page that was asked for.
+    paid: Mutex<Vec<Spent>>,
 }
 
 impl Crawl {
-    /// Crawls; each page is billed separately under `token`. If the caps leave less than
+    /// Crawls; each page is billed separately under `token`, and what was paid for pages that could not be
+    /// had at the end, however the crawl ends. If the caps leave less than
     /// `limit`, fewer pages are loaded.
     ///
     /// # Errors
@@ -98,15 +106,37 @@ impl Crawl {
         principal: &Principal,
         token: impl Fn(usize) -> String,
     ) -> Result<SmallCrawl, ScanError> {
-        let deadline = Instant::now() + PATIENCE;
         let mut block = reserve(scans, principal, self.limit).await?;
-        let limit = usize::try_from(block.left().cloud_pages.min(self.limit)).unwrap_or(1);
         let site = Site {
             scans,
             crawl: self,
             project: principal.project,
             proxy: project_proxy(principal)?,
+            paid: Mutex::default(),
         };
+        let mut billed_micros = 0;
+        let done = self
+            .visit_all(&site, &mut block, &token, &mut billed_micros)
+            .await;
+        let paid: u64 = site.paid.lock().iter().map(Spent::micros).sum();
+        let in_vain = paid.saturating_sub(billed_micros);
+        if in_vain > 0 {
+            let usage = block.usage(cost_token(&token(0)), CALL, Amount::default(), in_vain);
+            scans.store.bill(usage).await?;
+        }
+        done
+    }
+
+    /// Adds the cost of each page that it bills to `billed_micros`.
+    async fn visit_all(
+        &self,
+        site: &Site<'_>,
+        block: &mut Reservation,
+        token: &impl Fn(usize) -> String,
+        billed_micros: &mut u64,
+    ) -> Result<SmallCrawl, ScanError> {
+        let deadline = Instant::now() + PATIENCE;
+        let limit = usize::try_from(block.left().cloud_pages.min(self.limit)).unwrap_or(1);
         let first = site.load(self.url.clone(), false).await?;
         let origin = origin(&first.url);
         let mut waiting = Waiting::default();
@@ -124,13 +154,10 @@ impl Crawl {
                     && answered.insert(key(&page.url));
                 // What was paid for is billed in any case.
                 if is_ours || page.cost_micros > 0 {
-                    let usage = block.usage(
-                        token(billed),
-                        "cloud-crawl",
-                        Amount::cloud(1),
-                        page.cost_micros,
-                    );
-                    scans.store.bill(usage).await?;
+                    let cost = page.cost_micros;
+                    let usage = block.usage(token(billed), CALL, Amount::cloud(1), cost);
+                    site.scans.store.bill(usage).await?;
+                    *billed_micros = billed_micros.saturating_add(cost);
                     billed += 1;
                 }
                 if is_ours {
@@ -246,6 +273,7 @@ impl Site<'_> {
             respect_robots,
             ..Job::default()
         };
+        self.paid.lock().push(job.spent.clone());
         let loaded = self
             .scans
             .cloud

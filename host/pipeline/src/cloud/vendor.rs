@@ -55,6 +55,28 @@ struct Costs {
     total_cost: Option<f64>,
 }
 
+impl PageItem {
+    /// The page's content.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn take_content(&mut self) -> Result<String, ScanError> {
+        match (self.content.take(), &self.error) {
+            (Some(Value::String(content)), error)
+                if !content.is_empty() || !matches!(error, Some(Value::String(_))) =>
+            {
+                Ok(content)
+            }
+            (None | Some(Value::String(_)), Some(Value::String(error))) => {
+                Err(failed(format!("the upstream provider failed: {error}")))
+            }
+            _ => Err(failed(
+                "the upstream provider's answer is malformed: no content",
+            )),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct HitItem {
     url: String,
@@ -155,22 +177,16 @@ impl Vendor {
         }
         let fetcher = self.fetcher.of_project(project);
         let answer = self.call(&fetcher, Method::POST, path, Some(body)).await?;
-        let item = first(answer)?;
-        if let Some(error) = item.error.as_ref().and_then(Value::as_str)
-            && item
-                .content
-                .as_ref()
-                .is_none_or(|content| content.as_str() == Some(""))
-        {
-            return Err(failed(format!("the upstream provider failed: {error}")));
-        }
-        let Some(Value::String(content)) = item.content else {
-            return Err(failed(
-                "the upstream provider's answer is malformed: no content",
-            ));
+        let mut item = first(answer)?;
+        let content = item.take_content();
+        let reported = item.costs.and_then(|costs| costs.total_cost).map(micros);
+        // A failure costs what the provider says, and a page of which it says nothing its price.
+        let cost_micros = match &content {
+            Ok(_) => reported.unwrap_or(self.page_micros),
+            Err(_) => reported.unwrap_or(0),
         };
-        let body = Bytes::from(content);
-        let cost = item.costs.and_then(|costs| costs.total_cost);
+        job.spent.add(cost_micros);
+        let body = Bytes::from(content?);
         Ok(Loaded {
             response: Response {
                 url: job.url.clone(),
@@ -196,7 +212,7 @@ impl Vendor {
             backend: self.name(),
             rendered: job.render.is_some(),
             pool: None,
-            cost_micros: cost.map_or(self.page_micros, micros),
+            cost_micros,
             picture: None,
             screenshots: Vec::new(),
             is_cut: false,
