@@ -8,12 +8,8 @@ use crate::extract_fields::{
     ExtractRequest, ExtractSpec, PromptSpec, SELECTORS_ROLE, validation_options,
 };
 use crate::pipeline::Pipeline;
-use crate::rules::InvalidField;
+use crate::rules::{InvalidField, MAX_EXTRACT_BYTES, MAX_PROMPT};
 
-/// Longest rules and schema together as JSON, in bytes.
-const MAX_BYTES: usize = 64 << 10;
-/// Longest prompt, in characters.
-const MAX_PROMPT: usize = 4_000;
 /// The page on which rules are checked.
 const EMPTY_PAGE: &str = "https://example.com/";
 
@@ -75,8 +71,8 @@ fn spec(given: ExtractRequest) -> Result<ExtractSpec, InvalidField> {
         return Err(InvalidField::new("extract.schema", "must be an object"));
     }
     let bounded = |json: String| {
-        let rule = format!("must be at most {MAX_BYTES} bytes of JSON");
-        let is_short = json.len() <= MAX_BYTES;
+        let rule = format!("must be at most {MAX_EXTRACT_BYTES} bytes of JSON");
+        let is_short = json.len() <= MAX_EXTRACT_BYTES;
         is_short
             .then_some(json)
             .ok_or_else(|| InvalidField::new("extract", rule))

@@ -8,12 +8,10 @@ use serde_json::Value;
 
 use crate::extractor_options::ExtractorOptions;
 use crate::pipeline::Pipeline;
-use crate::rules::InvalidField;
+use crate::rules::{InvalidField, MAX_OPTIONS_BYTES};
 
 /// Most extractors with options in one request.
 const MAX_NAMES: usize = 32;
-/// Longest options of one extractor as JSON, in bytes.
-const MAX_BYTES: usize = 64 << 10;
 
 impl Pipeline {
     /// Checks the options of a request against the extractors' schemas. `is_run` says whether the
@@ -52,8 +50,8 @@ impl Pipeline {
                 return Err(InvalidField::new(&field, "must be an object"));
             }
             let text = options.to_string();
-            if text.len() > MAX_BYTES {
-                let rule = format!("must be at most {MAX_BYTES} bytes of JSON");
+            if text.len() > MAX_OPTIONS_BYTES {
+                let rule = format!("must be at most {MAX_OPTIONS_BYTES} bytes of JSON");
                 return Err(InvalidField::new(&field, rule));
             }
             let check = self

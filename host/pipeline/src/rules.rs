@@ -14,6 +14,12 @@ const MAX_CONCURRENCY: u64 = (1 << 53) - 1;
 const MAX_USER_AGENT: usize = 1_024;
 /// Maximum number of extractors that one request may add.
 pub const MAX_EXTRACTORS: usize = 16;
+/// Longest options of one extractor as JSON, in bytes.
+pub const MAX_OPTIONS_BYTES: usize = 64 << 10;
+/// Longest rules and schema of `extract` together as JSON, in bytes.
+pub const MAX_EXTRACT_BYTES: usize = 64 << 10;
+/// Longest prompt of `extract`, in characters.
+pub const MAX_PROMPT: usize = 4_000;
 
 /// Checks an absolute http or https URL, which the guard must accept.
 ///

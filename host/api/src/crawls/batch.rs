@@ -24,7 +24,7 @@ use super::create::{self, Reference};
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::IdempotencyHeader;
-use crate::input::Payload;
+use crate::input::{OfPages, Payload};
 
 /// URLs to fetch; the other fields are those of a crawl.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -168,7 +168,7 @@ impl BatchRequest {
 )]
 pub(super) async fn create_batch(
     ctx: Ctx,
-    payload: Payload<BatchRequest>,
+    payload: Payload<BatchRequest, OfPages>,
 ) -> Result<Response, ApiError> {
     let (app, project) = (&ctx.app, ctx.principal.project);
     let digest = hex::encode(payload.digest());

@@ -18,7 +18,7 @@ use crate::context::Ctx;
 use crate::crons;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::IdempotencyHeader;
-use crate::input::Payload;
+use crate::input::{OfPages, Payload};
 use orbweaver_crawl::advice::advice;
 use orbweaver_crawl::request::{CrawlRequest, RequestError};
 use orbweaver_crawl::reuse::{self, Reused};
@@ -68,7 +68,7 @@ pub(super) struct Reference {
 )]
 pub(super) async fn create_crawl(
     ctx: Ctx,
-    payload: Payload<CrawlRequest>,
+    payload: Payload<CrawlRequest, OfPages>,
 ) -> Result<Response, ApiError> {
     let (app, project) = (&ctx.app, ctx.principal.project);
     let idem_key = ctx.idempotency_key.map(|key| key.to_string());

@@ -21,10 +21,11 @@ use crate::app::App;
 use crate::held::{Held, Holder};
 use crate::scope::Scope;
 use crate::warnings::{Described, UnknownNames};
-use orbweaver_pipeline::sized;
+use orbweaver_pipeline::{rules, sized};
 
 pub(crate) use json::check_json;
 pub use query::Query;
+pub use values::MemberBound;
 use values::check_values;
 pub(crate) use values::memory_of_values;
 
@@ -32,6 +33,11 @@ pub(crate) use values::memory_of_values;
 pub trait BodyBound {
     /// In bytes.
     fn most(app: &App) -> usize;
+
+    /// Members that have a bound of their own.
+    fn members() -> &'static [MemberBound] {
+        &[]
+    }
 }
 
 /// As large as the operator lets bodies be (`http.max_body_bytes`).
@@ -41,6 +47,35 @@ pub struct AsConfigured;
 impl BodyBound for AsConfigured {
     fn most(app: &App) -> usize {
         app.settings.max_body_bytes
+    }
+}
+
+/// The same, with the bounds of `extract` and `extractor_options`.
+#[derive(Debug)]
+pub struct OfPages;
+
+impl BodyBound for OfPages {
+    fn most(app: &App) -> usize {
+        app.settings.max_body_bytes
+    }
+
+    fn members() -> &'static [MemberBound] {
+        const MEMBERS: &[MemberBound] = &[
+            MemberBound {
+                name: "extract",
+                is_of_each: false,
+                most: rules::MAX_EXTRACT_BYTES,
+                // The prompt, of which a character has four bytes at most, and the names of members.
+                besides: 4 * rules::MAX_PROMPT + 64,
+            },
+            MemberBound {
+                name: "extractor_options",
+                is_of_each: true,
+                most: rules::MAX_OPTIONS_BYTES,
+                besides: 0,
+            },
+        ];
+        MEMBERS
     }
 }
 
@@ -74,7 +109,8 @@ impl<T: DeserializeOwned + Send + 'static, B: BodyBound> FromRequest<App> for Pa
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (value, digest) = read_json(request, app, B::most(app), json::parse).await?;
+        let bounds = (B::most(app), B::members());
+        let (value, digest) = read_json(request, app, bounds, json::parse).await?;
         Ok(Self {
             value,
             digest,
@@ -88,7 +124,7 @@ impl<T: DeserializeOwned + Send + 'static, B: BodyBound> FromRequest<App> for Pa
 async fn read_json<T: Send + 'static>(
     request: Request,
     app: &App,
-    limit: usize,
+    (limit, members): (usize, &'static [MemberBound]),
     read: impl FnOnce(&[u8], &mut UnknownNames, &Described) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<(T, [u8; 32]), ApiError> {
     let scope = request.extensions().get::<Scope>().cloned();
@@ -97,7 +133,7 @@ async fn read_json<T: Send + 'static>(
     let bytes = raw.len();
     let values = app.request_memory.held(holder(scope.as_ref()));
     let work = move || {
-        hold_values(&raw, values, scope.as_ref())?;
+        hold_values(&raw, members, values, scope.as_ref())?;
         let mut unknown = UnknownNames::default();
         let value = read(&raw, &mut unknown, &described);
         if let Some(scope) = scope.filter(|_| !unknown.is_empty()) {
@@ -124,7 +160,8 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Optional<T> {
         let read = |raw: &[u8], unknown: &mut UnknownNames, described: &Described| {
             json::parse(if is_absent(raw) { b"{}" } else { raw }, unknown, described)
         };
-        let (value, _) = read_json(request, app, app.settings.max_body_bytes, read).await?;
+        let bounds = (AsConfigured::most(app), AsConfigured::members());
+        let (value, _) = read_json(request, app, bounds, read).await?;
         Ok(Self(value))
     }
 }
@@ -137,13 +174,14 @@ fn holder(scope: Option<&Scope>) -> Holder {
 /// Counts a body's values, and has the request hold the memory for them.
 ///
 /// # Errors
-/// 422 for too many, 429 where there is no memory for them.
+/// 422 for too many, or a member beyond its bound, 429 where there is no memory for them.
 pub(crate) fn hold_values(
     raw: &[u8],
+    members: &'static [MemberBound],
     mut held: Held,
     scope: Option<&Scope>,
 ) -> Result<(), ApiError> {
-    held.grow(check_values(raw)?)?;
+    held.grow(check_values(raw, members)?)?;
     if let Some(scope) = scope {
         scope.hold_values(held);
     }
@@ -174,7 +212,8 @@ impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<App> for Option
                 true => Ok(T::default()),
                 false => json::parse(raw, unknown, described),
             };
-        let (value, digest) = read_json(request, app, app.settings.max_body_bytes, read).await?;
+        let bounds = (AsConfigured::most(app), AsConfigured::members());
+        let (value, digest) = read_json(request, app, bounds, read).await?;
         Ok(Self { value, digest })
     }
 }

@@ -1,5 +1,5 @@
-//! How many values a JSON body has, counted before it is parsed: a value in memory takes many times the
-//! bytes of its text.
+//! How many values a JSON body has, and how long those of its members are that have a bound: counted
+//! before it is parsed, because a value in memory takes many times the bytes of its text.
 
 use crate::error::ApiError;
 
@@ -14,12 +14,26 @@ const FLAT_BYTES: u64 = 64;
 /// About what a value takes in a tree, in bytes, besides its text.
 const NESTED_BYTES: u64 = 512;
 
+/// How long a member of a body may be.
+#[derive(Debug)]
+pub struct MemberBound {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether the bound is that of each of its own members, not of the whole.
+    pub is_of_each: bool,
+    /// The bound in bytes, as a message names it.
+    pub most: usize,
+    /// Bytes that it may have besides, for a part that has a rule of its own.
+    pub besides: usize,
+}
+
 /// Counts the values of a body, in one pass that knows only as much of JSON as it needs. Returns about
-/// how many bytes of memory they take. What is not JSON is counted somehow: the parser refuses it.
+/// how many bytes of memory they take. What is not JSON is counted somehow: the parser refuses it. A
+/// member's bytes are those of its shortest text: without white space, an escape as one byte.
 ///
 /// # Errors
-/// 422 for too many, with the member that has them.
-pub(super) fn check_values(raw: &[u8]) -> Result<u64, ApiError> {
+/// 422 for too many values, with the member that has them, and for a member that is too long.
+pub(super) fn check_values(raw: &[u8], members: &'static [MemberBound]) -> Result<u64, ApiError> {
     let mut scan = Scan::new(
         raw,
         Some(Bounds {
@@ -27,6 +41,7 @@ pub(super) fn check_values(raw: &[u8]) -> Result<u64, ApiError> {
             nested: MOST_NESTED,
         }),
     );
+    scan.members = members;
     scan.run()?;
     Ok(scan.bytes())
 }
@@ -52,6 +67,13 @@ struct Scan<'a> {
     level: usize,
     /// The name of the body's member that is being read.
     member: &'a [u8],
+    members: &'static [MemberBound],
+    /// The bound of that member.
+    bound: Option<&'static MemberBound>,
+    /// The name of the member's own member that is being read, if the bound is of each.
+    inner: &'a [u8],
+    /// Bytes so far of what has the bound.
+    size: usize,
     flat: usize,
     nested: usize,
     bounds: Option<Bounds>,
@@ -64,6 +86,10 @@ impl<'a> Scan<'a> {
             at: 0,
             level: 0,
             member: b"",
+            members: &[],
+            bound: None,
+            inner: b"",
+            size: 0,
             flat: 0,
             nested: 0,
             bounds,
@@ -81,17 +107,26 @@ impl<'a> Scan<'a> {
                 b'"' => self.string()?,
                 b'{' | b'[' => {
                     self.count()?;
+                    self.grow(self.level, 1)?;
                     self.level += 1;
                     self.at += 1;
                 }
                 b'}' | b']' => {
                     self.level = self.level.saturating_sub(1);
+                    self.grow(self.level, 1)?;
                     self.at += 1;
                 }
-                b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                b',' | b':' => {
+                    // Between members they belong to none of them.
+                    self.grow(self.level.saturating_sub(1), 1)?;
+                    self.at += 1;
+                }
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
                 _ => {
                     self.count()?;
+                    let start = self.at;
                     self.pass(|byte| !b"\"{}[],: \t\n\r".contains(&byte));
+                    self.grow(self.level, self.at - start)?;
                 }
             }
         }
@@ -102,23 +137,63 @@ impl<'a> Scan<'a> {
     fn string(&mut self) -> Result<(), ApiError> {
         self.at += 1;
         let start = self.at;
+        // Bytes of escapes beyond one for each.
+        let mut longer = 0;
         loop {
             self.pass(|byte| byte != b'"' && byte != b'\\');
-            match self.raw.get(self.at) {
-                Some(b'\\') => self.at += 2,
-                _ => break,
+            if self.raw.get(self.at) != Some(&b'\\') {
+                break;
             }
+            let length = match self.raw.get(self.at + 1) {
+                Some(b'u') => 6,
+                _ => 2,
+            };
+            self.at += length;
+            longer += length - 1;
         }
         let text = self.raw.get(start..self.at).unwrap_or_default();
         self.at += 1;
+        let size = (text.len() + 2).saturating_sub(longer);
         self.pass(|byte| byte.is_ascii_whitespace());
         if self.raw.get(self.at) != Some(&b':') {
-            return self.count();
+            self.count()?;
+            return self.grow(self.level, size);
         }
         if self.level == 1 {
             self.member = text;
+            let mut members = self.members.iter();
+            self.bound = members.find(|bound| bound.name.as_bytes() == text);
+            self.inner = b"";
+            self.size = 0;
+            return Ok(());
         }
-        Ok(())
+        if self.level == 2 && self.bound.is_some_and(|bound| bound.is_of_each) {
+            self.inner = text;
+            self.size = 0;
+            return Ok(());
+        }
+        self.grow(self.level, size)
+    }
+
+    /// Counts bytes at this level as those of the member that has a bound.
+    fn grow(&mut self, level: usize, bytes: usize) -> Result<(), ApiError> {
+        let Some(bound) = self.bound else {
+            return Ok(());
+        };
+        let least = if bound.is_of_each { 2 } else { 1 };
+        if level < least {
+            return Ok(());
+        }
+        self.size += bytes;
+        if self.size <= bound.most + bound.besides {
+            return Ok(());
+        }
+        let rule = format!("must be at most {} bytes of JSON", bound.most);
+        let field = match self.inner {
+            b"" => bound.name.to_owned(),
+            inner => format!("{}.{}", bound.name, shown(inner)),
+        };
+        Err(ApiError::invalid(&field, rule))
     }
 
     fn pass(&mut self, is_passed: impl Fn(u8) -> bool) {
@@ -152,9 +227,13 @@ impl<'a> Scan<'a> {
     fn name(&self) -> String {
         match self.member {
             b"" => "body".to_owned(),
-            name => crate::validate::shown(&String::from_utf8_lossy(name)),
+            name => shown(name),
         }
     }
+}
+
+fn shown(name: &[u8]) -> String {
+    crate::validate::shown(&String::from_utf8_lossy(name))
 }
 
 #[cfg(test)]
@@ -163,12 +242,12 @@ mod tests {
 
     /// The numbers of flat and of nested values.
     fn counted(raw: &str) -> (u64, u64) {
-        let bytes = check_values(raw.as_bytes()).expect("few values");
+        let bytes = check_values(raw.as_bytes(), &[]).expect("few values");
         (bytes % NESTED_BYTES / FLAT_BYTES, bytes / NESTED_BYTES)
     }
 
     fn refused(raw: &str) -> String {
-        let error = check_values(raw.as_bytes()).expect_err("too many values");
+        let error = check_values(raw.as_bytes(), &[]).expect_err("too many values");
         assert_eq!(error.status().as_u16(), 422);
         error.message().to_owned()
     }
@@ -199,14 +278,73 @@ mod tests {
             "nul",
             "{:,:}",
         ] {
-            check_values(raw.as_bytes()).expect("few values");
+            check_values(raw.as_bytes(), MEMBERS).expect("few values");
         }
+    }
+
+    const MEMBERS: &[MemberBound] = &[
+        MemberBound {
+            name: "rules",
+            is_of_each: false,
+            most: 16,
+            besides: 4,
+        },
+        MemberBound {
+            name: "options",
+            is_of_each: true,
+            most: 8,
+            besides: 0,
+        },
+    ];
+
+    #[test]
+    fn members_have_bounds_in_bytes_of_their_shortest_text() {
+        let checked = |raw: &str| match check_values(raw.as_bytes(), MEMBERS) {
+            Ok(_) => String::new(),
+            Err(error) => {
+                assert_eq!(error.status().as_u16(), 422);
+                error.message().to_owned()
+            }
+        };
+        let rules = "rules: must be at most 16 bytes of JSON";
+        let b = "options.b: must be at most 8 bytes of JSON";
+        for (raw, expected) in [
+            // Twenty bytes, and twenty-one.
+            (r#"{"rules":{"a":[1,2,34,"567"]}}"#, ""),
+            (r#"{"rules":{"a":[1,2,34,"5678"]}}"#, rules),
+            (
+                r#"{ "rules" : { "a" : [ 1 , 2 , 34 , "567" ] } , "x": 1 }"#,
+                "",
+            ),
+            (r#"{"rules":{"a":[1,2,34,"\u00e4\\\n"]}}"#, ""),
+            (r#"{"rules":"123456789012345678"}"#, ""),
+            (r#"{"rules":"1234567890123456789"}"#, rules),
+            (r#"{"rules":true,"other":"1234567890123456789012345"}"#, ""),
+            (
+                r#"{"other":{"rules":"123456789012345678901234567890"}}"#,
+                "",
+            ),
+            (r#"{"options":{"a":{"x":12},"b":{"x":12}}}"#, ""),
+            (r#"{"options":{"a":{"x":12},"b":{"x":123}}}"#, b),
+            (r#"{"options":{"a":"123456","b":"1234567"}}"#, b),
+            (
+                r#"{"options":["1234567"],"b":[]}"#,
+                "options: must be at most 8 bytes of JSON",
+            ),
+        ] {
+            assert_eq!(checked(raw), expected, "{raw}");
+        }
+        // Nothing after the bound is read.
+        assert_eq!(
+            checked(&format!(r#"{{"rules":{}"#, "[".repeat(60_000))),
+            rules
+        );
     }
 
     #[test]
     fn a_long_list_is_no_tree() {
         let list = |items: usize| format!(r#"{{"urls":["x"{}]}}"#, r#","x""#.repeat(items - 1));
-        check_values(list(100_001).as_bytes()).expect("a long list");
+        check_values(list(100_001).as_bytes(), &[]).expect("a long list");
         let why = refused(&list(MOST));
         assert_eq!(why, "urls: must leave the body at most 250000 values");
         let tree = format!(

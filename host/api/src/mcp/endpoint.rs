@@ -101,7 +101,7 @@ async fn mcp(
         if is_json {
             input::check_json(&checked)?;
         }
-        input::hold_values(&checked, values, Some(&scope))
+        input::hold_values(&checked, &[], values, Some(&scope))
     };
     sized(body.len(), check).await??;
     parts.extensions.insert(ctx);

@@ -21,7 +21,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors};
 use crate::held;
 use crate::idempotency::{self, IdempotencyHeader, UsageToken};
-use crate::input::Payload;
+use crate::input::{OfPages, Payload};
 use crate::validate;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_pipeline::browsing::Browsing;
@@ -213,7 +213,7 @@ impl BulkRequest {
 )]
 pub(super) async fn scan_bulk(
     ctx: Ctx,
-    payload: Payload<BulkRequest>,
+    payload: Payload<BulkRequest, OfPages>,
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
     let batch = payload.value.check(&ctx.pipeline()).await?;

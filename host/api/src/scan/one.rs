@@ -17,7 +17,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::held;
 use crate::idempotency::{self, IdempotencyHeader};
-use crate::input::Payload;
+use crate::input::{OfPages, Payload};
 use crate::validate;
 use orbweaver_fetch::{Action, PictureOptions};
 use orbweaver_pipeline::browsing::{BrowsingRequest, WaitRequest};
@@ -191,7 +191,7 @@ impl ScanRequest {
         BodyErrors,
     )
 )]
-pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Response, ApiError> {
+pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest, OfPages>) -> Result<Response, ApiError> {
     let digest = payload.digest();
     let pipeline = ctx.pipeline();
     let extractors = payload.value.extractors.iter().flatten();
