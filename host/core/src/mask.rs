@@ -3,14 +3,19 @@
 //! A value is found as it is, in UTF-16, and in each of these writings, also where only some of its characters
 //! are written that way: percent-encoding with digits of either case, with or without `+` for a space;
 //! escapes of JSON and JavaScript; references of HTML, numbers or names. A search reads the text once for each,
-//! whatever the text and the value are.
+//! whatever the text and the value are. A value is found in base64, too, of both alphabets, also within longer data.
 
 use std::ops::Range;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::{memchr, memchr2, memmem};
 
 /// What stands in place of each byte of a value.
 const MASK: u8 = b'*';
+
+/// Shortest value that is searched in base64, in bytes: of a shorter one, words of any text may be the base64.
+const LEAST_IN_BASE64: usize = 8;
 
 /// Longest reference of HTML that is read: `&#x0000026;` has eleven bytes.
 const MAX_REFERENCE: usize = 12;
@@ -91,6 +96,65 @@ fn each_place(text: &[u8], value: &str, mut found: impl FnMut(Range<usize>)) {
     for (_, escape) in escaped.into_iter().filter(|(has_escapes, _)| *has_escapes) {
         each_escaped(text, value.as_bytes(), escape, &mut found);
     }
+    for form in in_base64(value.as_bytes()) {
+        if memmem::find(text, &form.letters).is_some() {
+            each_escaped(
+                text,
+                &form.letters,
+                |_| None,
+                |place| found(form.widened(text, place)),
+            );
+        }
+    }
+}
+
+/// A value as base64 writes it within longer data.
+struct Base64 {
+    /// The letters of which the value alone decides.
+    letters: Vec<u8>,
+    /// Whether the letter before them, and the one after them, have bits of the value.
+    is_in_first: bool,
+    is_in_last: bool,
+}
+
+impl Base64 {
+    /// A place of the letters with those beside them that have bits of the value.
+    fn widened(&self, text: &[u8], place: Range<usize>) -> Range<usize> {
+        let is_letter = |at: usize| {
+            text.get(at)
+                .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte))
+        };
+        let start = match place.start.checked_sub(1) {
+            Some(before) if self.is_in_first && is_letter(before) => before,
+            _ => place.start,
+        };
+        let end = place.end + usize::from(self.is_in_last && is_letter(place.end));
+        start..end
+    }
+}
+
+/// The forms of a value that begins at each of the three places in a group of bytes.
+fn in_base64(value: &[u8]) -> Vec<Base64> {
+    if value.len() < LEAST_IN_BASE64 {
+        return Vec::new();
+    }
+    let mut forms: Vec<Base64> = Vec::with_capacity(6);
+    for before in 0..3 {
+        let data = [vec![0; before], value.to_vec()].concat();
+        let (first, bits) = ((before * 8).div_ceil(6), data.len() * 8);
+        for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            let letters = engine.encode(&data).into_bytes();
+            let letters = letters.get(first..bits / 6).unwrap_or_default().to_vec();
+            if forms.iter().all(|form| form.letters != letters) {
+                forms.push(Base64 {
+                    letters,
+                    is_in_first: before > 0,
+                    is_in_last: bits % 6 != 0,
+                });
+            }
+        }
+    }
+    forms
 }
 
 /// Searches what a text means for a value, by the algorithm of Knuth, Morris and Pratt: no answer of a server
@@ -283,6 +347,34 @@ mod tests {
             let inside = masked.get(4..masked.len() - 4).unwrap();
             assert!(inside.iter().all(|byte| *byte == MASK));
         }
+    }
+
+    #[test]
+    fn a_value_is_found_in_base64_wherever_it_begins() {
+        // Of several lengths, and with letters of which the alphabets differ.
+        for value in [
+            "12345678",
+            "\u{3fb}\u{3ff}\u{3ef}>>>???",
+            "s3cret+Value/0451==",
+        ] {
+            for (before, after) in [("", ""), ("a", "bc"), ("ab", "c"), ("abc", "")] {
+                let data = format!("{before}{value}{after}");
+                for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+                    let within = format!("x {}= y", engine.encode(&data));
+                    let masked = text(&within, &[value.to_owned()]).expect("the value");
+                    assert_eq!(masked.len(), within.len());
+                    assert!(
+                        masked.starts_with("x ") && masked.ends_with("= y"),
+                        "{masked}"
+                    );
+                    // What is left of the data has no bit of the value.
+                    let left = |text: &str| text.bytes().filter(|byte| *byte != MASK).count() - 5;
+                    let own = before.len() * 8 / 6 + (after.len() * 8).div_ceil(6);
+                    assert!(left(&masked) <= own, "{within}: {masked}");
+                }
+            }
+        }
+        assert_eq!(text("c2hvcnQx", &["short1".to_owned()]), None);
     }
 
     #[test]
