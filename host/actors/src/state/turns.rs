@@ -3,6 +3,9 @@
 //!
 //! A write that expects a version waits for the turn of its key. A call that lost such a write gets the turn when it
 //! reads the key again, and holds it until its next write, so that this one finds the version that was read.
+//!
+//! Each node has turns of its own: they only spare work. That no change is lost is the database's doing, which
+//! takes one of two writes for a version, from whatever nodes they come.
 
 use std::collections::HashMap;
 use std::sync::Arc;
