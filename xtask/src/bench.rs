@@ -68,6 +68,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Fields by CSS selectors: microseconds a page in the sandbox, after its parse.
+    Selectors {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Rendering a static page, against bare Chromium; then many at once.
     Render {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -111,6 +116,7 @@ impl Bench {
             Self::Kill { args } => ("kill", args),
             Self::Nodes { args } => ("nodes", args),
             Self::Scale { args } => ("scale", args),
+            Self::Selectors { args } => ("selectors", args),
             Self::Soak { args } => ("soak", args),
             Self::Swaps { args } => ("swaps", args),
             Self::Nasty { args } => ("nasty", args),
@@ -122,7 +128,7 @@ impl Bench {
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
         if [
-            "actors", "api", "crawl", "idle", "kill", "nodes", "scale", "soak", "swaps",
+            "actors", "api", "crawl", "fleet", "idle", "kill", "nodes", "scale", "soak", "swaps",
         ]
         .contains(&name)
         {

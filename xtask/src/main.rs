@@ -7,6 +7,8 @@ mod bench;
 mod build;
 mod clients;
 mod dist;
+#[cfg(test)]
+mod documented;
 mod eval;
 mod fuzz;
 mod kit;

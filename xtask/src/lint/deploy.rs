@@ -1,5 +1,5 @@
-//! What operators deploy: alerts and dashboard name metrics that exist, each alert fires where it
-//! should, and the Compose file follows its specification.
+//! What operators deploy: alerts, dashboard and book name metrics that exist, the book names all of
+//! them, each alert fires where it should, and the Compose file follows its specification.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,23 +17,36 @@ const FILES: [&str; 2] = [
     "deploy/prometheus/alerts.yaml",
     "deploy/grafana/orbweaver.json",
 ];
+/// Pages of the book that describe metrics.
+const PAGES: [&str; 4] = [
+    "docs/operations.md",
+    "docs/postgresql.md",
+    "docs/project-plugins.md",
+    "docs/security.md",
+];
+/// A name in the sources that looks like a metric's: the console's cookie.
+const COOKIE: &str = "orbweaver_session";
 
 /// Checks names of metrics and the Compose file, and runs the tests of the alerts.
 pub fn check() -> Result<()> {
     let mut source = String::new();
     read_sources(&root().join("host"), &mut source)?;
-    let mut unknown = Vec::new();
-    for file in FILES {
+    let known = literals(&source);
+    let mut described = BTreeSet::new();
+    let mut faults = Vec::new();
+    for file in FILES.into_iter().chain(PAGES) {
         let text = fs::read_to_string(root().join(file)).context(file)?;
-        let names = metrics(&text).into_iter();
-        unknown.extend(
-            names
-                .filter(|name| !source.contains(&format!("\"{name}\"")))
-                .map(|name| format!("{file}: there is no metric {name}")),
-        );
+        let names = metrics(&text);
+        let unknown = names.iter().filter(|name| !known.contains(name.as_str()));
+        faults.extend(unknown.map(|name| format!("{file}: there is no metric {name}")));
+        if PAGES.contains(&file) {
+            described.extend(names);
+        }
     }
-    if !unknown.is_empty() {
-        bail!("{}", unknown.join("\n"));
+    let missing = known.iter().filter(|name| !described.contains(**name));
+    faults.extend(missing.map(|name| format!("no page of the book describes {name}")));
+    if !faults.is_empty() {
+        bail!("{}", faults.join("\n"));
     }
     run(Command::new(docs::tools()?.join("check-jsonschema"))
         .args(["--builtin-schema", "vendor.compose-spec"])
@@ -55,6 +68,16 @@ fn metrics(text: &str) -> BTreeSet<String> {
                 .unwrap_or(word)
                 .to_owned()
         })
+        .collect()
+}
+
+/// The metrics that sources name: each is a string literal of its own.
+fn literals(source: &str) -> BTreeSet<&str> {
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    source
+        .split('"')
+        .filter(|text| text.starts_with("orbweaver_") && text.chars().all(is_name))
+        .filter(|name| *name != COOKIE)
         .collect()
 }
 
@@ -95,5 +118,13 @@ mod tests {
         let found = metrics(text);
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
         assert_eq!(found, ["orbweaver_fetch_seconds", "orbweaver_x_total"]);
+    }
+
+    #[test]
+    fn metrics_of_sources_are_whole_literals() {
+        let source = r#"counter!("orbweaver_x_total", "a" => 1); target: "orbweaver_server=debug",
+            cookie: "orbweaver_session""#;
+        let found: Vec<&str> = literals(source).into_iter().collect();
+        assert_eq!(found, ["orbweaver_x_total"]);
     }
 }
