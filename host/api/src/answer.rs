@@ -13,7 +13,7 @@ pub(crate) fn raw_json(body: Bytes) -> Response {
     ([(http::header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// A JSON body with `bytes` bytes of content; a large one is written on a thread for CPU-bound work.
+/// A JSON body with about `bytes` bytes of content; a large one is written on a thread for CPU-bound work.
 ///
 /// # Errors
 /// An internal error.

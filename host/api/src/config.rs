@@ -18,12 +18,13 @@ settings! {
         /// included. Bodies over 64 KiB have three quarters of it, those of one project (without a
         /// key: of one address) one third; beyond it 429 with Retry-After. 0: no bound.
         pub request_memory_mib: u64 = 256,
-        /// Memory for all answers over 64 KiB, in MiB, until their clients have read them; stored pages
-        /// and scans take it before they are made or billed. Shared like http.request_memory_mib. 0: no
-        /// bound.
+        /// Memory for all answers over 64 KiB, in MiB, until their clients have read them; what is read
+        /// from the database takes it before it is made, pages that are fetched before they are billed.
+        /// Shared like http.request_memory_mib. 0: no bound.
         pub answer_memory_mib: u64 = 512,
-        /// Largest answer that gathers several results (POST /v1/scan/bulk), in bytes; what comes
-        /// after it is reached fails alone, and is not billed.
+        /// Largest answer that gathers several results (POST /v1/scan/bulk, /v1/cloud/crawl,
+        /// /v1/cloud/search), in bytes; what comes after it is reached fails alone, and is not billed;
+        /// of a search it has no content.
         pub max_answer_bytes: usize = 64 << 20,
         /// Time for a client to send the first request's head, TLS handshake included, in
         /// milliseconds.

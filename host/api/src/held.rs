@@ -22,7 +22,7 @@ use crate::error::ApiError;
 use crate::scope::Scope;
 
 pub use answers::HeldAnswer;
-pub(crate) use answers::{answered, grow, reserve};
+pub(crate) use answers::{LISTED_PAGE, answered, grow, reserve, reserve_list};
 
 /// A body of at most so many bytes is small.
 pub(crate) const SMALL: u64 = 64 << 10;

@@ -222,7 +222,7 @@ impl Inside {
         let bytes = body.len();
         let mut values = ctx.app.answer_memory.held(Holder::of(&ctx.scope));
         let parse = move || {
-            values.grow(memory_of_values(&body))?;
+            values.grow(memory_of_values(&body) + body.len() as u64)?;
             let parsed = serde_json::from_slice(&body);
             let value: Value = parsed.map_err(|error| ApiError::internal(&error))?;
             Ok::<_, ApiError>((value, values))

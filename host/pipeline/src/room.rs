@@ -50,7 +50,10 @@ impl Room {
     }
 
     /// Whether there is any left.
-    pub(crate) fn check(&self) -> Result<(), ScanError> {
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn check(&self) -> Result<(), ScanError> {
         match self.left.load(Ordering::Relaxed) {
             0 => Err(self.none_left()),
             _ => Ok(()),
@@ -58,7 +61,10 @@ impl Room {
     }
 
     /// Takes the bytes of a result.
-    pub(crate) fn take(&self, bytes: usize) -> Result<(), ScanError> {
+    ///
+    /// # Errors
+    /// Where they do not fit, or there is no memory for them.
+    pub fn take(&self, bytes: usize) -> Result<(), ScanError> {
         let rest = |left: usize| Some(left.saturating_sub(bytes));
         let taken = self
             .left
@@ -72,8 +78,7 @@ impl Room {
     fn none_left(&self) -> ScanError {
         let Self { setting, most, .. } = self;
         ScanError::NoRoom(format!(
-            "the answer would be larger than {most} bytes ({setting}): this page is not billed, and a \
-             request of its own returns it"
+            "the answer would be larger than {most} bytes ({setting})"
         ))
     }
 }

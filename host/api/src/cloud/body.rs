@@ -1,5 +1,6 @@
 //! What the cloud endpoints' requests and work have in common.
 
+use bytes::Bytes;
 use orbweaver_core::country::is_iso2;
 use orbweaver_fetch::CUT;
 use orbweaver_store::Amount;
@@ -9,12 +10,13 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::ApiError;
+use crate::held;
 use crate::idempotency::UsageToken;
 use crate::scope::Scope;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Pipeline, ScanError, blocking_of, cost_token};
+use orbweaver_pipeline::{Document, Pipeline, Room, ScanError, blocking_of, cost_token};
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -115,20 +117,38 @@ impl Work {
         Ok(reserved.map_err(ScanError::from)?)
     }
 
-    /// Loads a page, and bills it as one cloud page once its response is there.
+    /// The room for an answer that is made of one or more results. Each takes the memory for itself and
+    /// its JSON.
+    pub fn room(&self) -> Room {
+        let (memory, scope) = (self.app.answer_memory.clone(), self.scope.clone());
+        let count = move |bytes| Ok(held::grow(&memory, &scope, 2 * bytes as u64)?);
+        let most = self.app.settings.max_answer_bytes;
+        Room::new(most, "http.max_answer_bytes", count)
+    }
+
+    /// Takes the memory for an answer with so many bytes of content, and for its JSON.
     ///
     /// # Errors
-    /// A cap, what is not configured, or why there is no response; then no page is billed, but what was
-    /// paid.
+    /// 429 where there is none.
+    pub fn hold(&self, bytes: usize) -> Result<(), ApiError> {
+        let whole = 2 * bytes as u64;
+        Ok(held::grow(&self.app.answer_memory, &self.scope, whole)?)
+    }
+
+    /// Loads a page, and bills it as one cloud page once its response is there and the answer has the
+    /// memory for it.
+    ///
+    /// # Errors
+    /// A cap, what is not configured, why there is no response, or that there is no memory; then no
+    /// page is billed, but what was paid.
     pub async fn load(&self, choice: Choice, mut job: Job) -> Result<Loaded, ApiError> {
         let mut reserved = self.reserve().await?;
         job.proxy = project_proxy(&self.principal)?;
-        let cloud = &self.app.cloud;
-        let loaded = match cloud.load(self.principal.project, choice, &job).await {
+        let loaded = match self.load_and_hold(choice, &job).await {
             Ok(loaded) => loaded,
             Err(error) => {
                 self.bill_cost(&mut reserved, job.spent.micros()).await?;
-                return Err(error.into());
+                return Err(error);
             }
         };
         let usage = reserved.usage(
@@ -141,6 +161,15 @@ impl Work {
         if loaded.is_cut {
             self.scope.warn(CUT);
         }
+        Ok(loaded)
+    }
+
+    async fn load_and_hold(&self, choice: Choice, job: &Job) -> Result<Loaded, ApiError> {
+        let cloud = &self.app.cloud;
+        let loaded = cloud.load(self.principal.project, choice, job).await?;
+        let pictures = loaded.picture.iter().flatten().chain(&loaded.screenshots);
+        let pictures: usize = pictures.map(Bytes::len).sum();
+        self.hold(loaded.response.body.len() + pictures)?;
         Ok(loaded)
     }
 

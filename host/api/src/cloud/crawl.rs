@@ -61,8 +61,8 @@ pub(super) struct CloudCrawlItem {
 /// Follows a site's links and returns its pages in one answer, the first page first.
 ///
 /// Billed one cloud page per page. Stays on the site and obeys its robots.txt; what is not
-/// there after four minutes is left out, as is what the project's caps do not leave pages for:
-/// `error_message` says so.
+/// there after four minutes is left out, as is what the project's caps do not leave pages for, and what
+/// an answer of 64 MiB (setting `http.max_answer_bytes`) has no room for: `error_message` says so.
 #[utoipa::path(
     post,
     path = "/v1/cloud/crawl",
@@ -108,7 +108,9 @@ pub(super) async fn crawl(
 async fn run(work: Work, crawl: Crawl) -> Result<Response, ApiError> {
     let token = work.token.clone();
     let SmallCrawl { pages, cut } = crawl
-        .run(&work.app.scans, &work.principal, |index| token.part(index))
+        .run(&work.app.scans, &work.principal, &work.room(), |index| {
+            token.part(index)
+        })
         .await?;
     let cost_micros: u64 = pages.iter().map(|page| page.cost_micros).sum();
     let bytes = pages.iter().map(|page| page.content.len()).sum();

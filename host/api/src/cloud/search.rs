@@ -62,7 +62,8 @@ pub(super) struct SearchItem {
 
 /// Searches the web where an engine is configured, else the project's own stored pages.
 ///
-/// Billed one cloud page per result.
+/// Billed one cloud page per result. A result whose content an answer of 64 MiB (setting
+/// `http.max_answer_bytes`) has no room for has the beginning of it, or what the engine says of it.
 #[utoipa::path(
     post,
     path = "/v1/cloud/search",
@@ -109,9 +110,9 @@ async fn run(work: Work, query: String, limit: u64, format: Format) -> Result<Re
         .await
         .map_err(ScanError::from)?;
     let limit = usize::try_from(reserved.left().cloud_pages.min(limit)).unwrap_or(0);
+    let (app, principal, room) = (&work.app, &work.principal, &work.room());
     let spent = Spent::default();
-    let (app, principal) = (&work.app, &work.principal);
-    let found = find(app, principal, &query, limit, format, &spent).await?;
+    let found = find(app, principal, &query, limit, format, room, &spent).await?;
     let found_micros: u64 = found.iter().map(|one| one.cost_micros).sum();
     let cost_micros = found_micros.saturating_add(spent.micros());
     if found.is_empty() {

@@ -119,6 +119,7 @@ async fn run(work: Work, request: TransformRequest) -> Result<Response, ApiError
     let mut document = blocking_of(bytes, read).await?;
     let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, format, main).await?;
+    work.hold(content.len())?;
     let usage = reserved.usage(work.token.whole(), work.call, Amount::cloud(1), 0);
     work.app.store.bill(usage).await?;
     let role = match format {

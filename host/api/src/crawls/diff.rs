@@ -1,6 +1,6 @@
 //! GET /v1/crawls/{old_id}/diff/{new_id}.
 
-use axum::Json;
+use axum::response::Response;
 use orbweaver_core::ids::{PageId, RunId};
 use orbweaver_pipeline::TextChange;
 use orbweaver_store::crawl::{DifferentPage, RunDiff};
@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::path::{self, TwoRuns};
-use crate::answer::JsonAnswer;
+use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::held;
 use crate::input::Query;
 
 /// Pages whose texts are compared for one answer.
@@ -191,6 +192,12 @@ impl Diff {
         }
     }
 
+    /// Number of all items.
+    fn items(&self) -> usize {
+        let singles = self.added.len() + self.removed.len() + self.unvisited.len();
+        singles + self.changed.len() + self.gone.len() + self.unavailable.len()
+    }
+
     async fn compare_texts(&mut self, ctx: &Ctx) -> Result<(), ApiError> {
         let (pipeline, store) = (&ctx.app.pipeline, &ctx.app.store);
         let items = self.changed.iter_mut().chain(&mut self.gone);
@@ -224,9 +231,14 @@ impl Diff {
         CommonErrors,
     )
 )]
-pub(super) async fn diff_crawls(ctx: Ctx, runs: TwoRuns, query: Query<Params>) -> JsonAnswer<Diff> {
-    path::run(&ctx, runs.old).await?;
-    path::run(&ctx, runs.new).await?;
+pub(super) async fn diff_crawls(
+    ctx: Ctx,
+    runs: TwoRuns,
+    query: Query<Params>,
+) -> Result<Response, ApiError> {
+    let old = path::run(&ctx, runs.old).await?;
+    let new = path::run(&ctx, runs.new).await?;
+    held::reserve_list(&ctx, old.page_count + new.page_count).await?;
     let diff = ctx
         .app
         .store
@@ -236,5 +248,5 @@ pub(super) async fn diff_crawls(ctx: Ctx, runs: TwoRuns, query: Query<Params>) -
     if query.0.text.unwrap_or(false) {
         diff.compare_texts(&ctx).await?;
     }
-    Ok(Json(diff))
+    large_json(diff.items() * held::LISTED_PAGE, diff).await
 }

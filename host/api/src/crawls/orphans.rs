@@ -1,15 +1,16 @@
 //! GET /v1/crawls/{id}/orphans.
 
-use axum::Json;
+use axum::response::Response;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::PageId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::path::{self, RunPath};
-use crate::answer::JsonAnswer;
+use crate::answer::large_json;
 use crate::context::Ctx;
-use crate::error::{CommonErrors, ErrorBody};
+use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::held;
 
 /// Pages that no other page of the run links to.
 #[derive(Serialize, ToSchema)]
@@ -42,18 +43,17 @@ struct OrphanItem {
         CommonErrors,
     )
 )]
-pub(super) async fn list_orphans(ctx: Ctx, RunPath(id): RunPath) -> JsonAnswer<Orphans> {
+pub(super) async fn list_orphans(ctx: Ctx, RunPath(id): RunPath) -> Result<Response, ApiError> {
     let run = path::run(&ctx, id).await?;
+    held::reserve_list(&ctx, run.page_count).await?;
     let orphans = ctx.app.store.orphans(ctx.principal.project, run.id).await?;
-    Ok(Json(Orphans {
-        items: orphans
-            .into_iter()
-            .map(|page| OrphanItem {
-                id: page.id,
-                url: page.url,
-                status: page.status,
-                fetched_at: page.fetched_at,
-            })
-            .collect(),
-    }))
+    let bytes = orphans.len() * held::LISTED_PAGE;
+    let items = orphans.into_iter().map(|page| OrphanItem {
+        id: page.id,
+        url: page.url,
+        status: page.status,
+        fetched_at: page.fetched_at,
+    });
+    let items = items.collect();
+    large_json(bytes, Orphans { items }).await
 }

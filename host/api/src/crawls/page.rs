@@ -93,7 +93,8 @@ pub(super) async fn get_page(
                 .await?
         }
     };
-    held::reserve(&ctx, parts.memory(record.page.bytes)).await?;
+    let stored = record.page.body.map_or(0, |_| record.page.bytes);
+    held::reserve(&ctx, parts.memory(stored)).await?;
     match app
         .pipeline
         .stored(&app.store, project, record, parts, &options)

@@ -1,17 +1,21 @@
 //! Memory of answers: taken before a large one is made or while it grows, and held until its body is
-//! dropped.
+//! dropped. Of an answer that is made while it is read, the piece holds memory that is on its way.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::HttpBody as _;
+use axum::body::{Body, HttpBody as _};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use futures::StreamExt as _;
 
 use super::{Full, Held, Holder, Memory, RETRY_AFTER, SMALL};
 use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::scope::Scope;
 
+/// About how many bytes a page takes in a list that is made as a whole: its row, and its JSON.
+pub(crate) const LISTED_PAGE: usize = 256;
 /// How long an answer that is not begun waits for room.
 const PATIENCE: Duration = Duration::from_secs(RETRY_AFTER);
 
@@ -35,6 +39,14 @@ pub(crate) async fn reserve(ctx: &Ctx, bytes: u64) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// The same for an answer that lists so many pages and is made as a whole.
+///
+/// # Errors
+/// The same.
+pub(crate) async fn reserve_list(ctx: &Ctx, pages: u64) -> Result<(), ApiError> {
+    reserve(ctx, pages.saturating_mul(LISTED_PAGE as u64)).await
+}
+
 /// Takes memory for so many bytes more of a request's answer, which has begun.
 ///
 /// # Errors
@@ -45,16 +57,22 @@ pub(crate) fn grow(answers: &Memory, scope: &Scope, more: u64) -> Result<(), Ful
     held.grow(more)
 }
 
-/// The answer, which holds its memory; a refusal where there is no room for it. Small answers, and
-/// those that are made while they are read, hold none.
+/// The answer, which holds its memory; a refusal where there is no room for it. Small answers hold none.
 pub(crate) fn answered(answers: &Memory, scope: &Scope, mut response: Response) -> Response {
     let reserved = scope.answer().take();
-    let bytes = response.body().size_hint().exact().unwrap_or(0);
+    let Some(bytes) = response.body().size_hint().exact() else {
+        let held = answers.held(Holder::of(scope));
+        return response.map(|body| streamed(held, body));
+    };
     if bytes <= SMALL {
         return response;
     }
     let mut held = reserved.unwrap_or_else(|| answers.held(Holder::of(scope)));
-    if let Err(full) = held.resize(bytes) {
+    // What an answer has besides the results that it holds memory for, such as warnings, is small: it is
+    // no reason to refuse what is billed by now.
+    if let Err(full) = held.resize(bytes)
+        && bytes > held.bytes.saturating_add(SMALL)
+    {
         return ApiError::from(full).into_response();
     }
     let held = HeldAnswer {
@@ -62,4 +80,81 @@ pub(crate) fn answered(answers: &Memory, scope: &Scope, mut response: Response) 
     };
     response.extensions_mut().insert(held);
     response
+}
+
+/// The body of an answer that is made while it is read. It breaks off where there is no room for a piece.
+fn streamed(mut held: Held, body: Body) -> Body {
+    let pieces = body.into_data_stream().map(move |piece| {
+        let piece: Bytes = piece?;
+        let bytes = match piece.len() as u64 {
+            ..=SMALL => 0,
+            bytes => bytes,
+        };
+        // The piece before it is sent by now.
+        held.resize(bytes).map_err(|full| {
+            tracing::warn!(%full, "an answer breaks off");
+            axum::Error::new(full)
+        })?;
+        Ok::<_, axum::Error>(piece)
+    });
+    Body::from_stream(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::channel::mpsc::unbounded;
+    use orbweaver_core::ids::ProjectId;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_billed_is_not_refused_for_what_comes_to_it() {
+        let memory = Memory::of_answers(1);
+        let scope = Scope::new("".into(), false);
+        let status = |bytes: u64| {
+            let body = Body::from(vec![b' '; usize::try_from(bytes).expect("few")]);
+            answered(&memory, &scope, Response::new(body))
+                .status()
+                .as_u16()
+        };
+        let result = 200 << 10;
+        grow(&memory, &scope, result).expect("room");
+        let mut others = memory.held(Holder::Project(ProjectId(1)));
+        while others.grow(1 << 10).is_ok() {}
+        assert_eq!(status(result + SMALL), 200);
+        grow(&memory, &scope, result).expect("what was given back");
+        assert_eq!(status(result + SMALL + 1), 429);
+    }
+
+    #[tokio::test]
+    async fn a_streamed_answer_holds_the_piece_that_is_on_its_way() {
+        let memory = Memory::of_answers(1);
+        let scope = Scope::new("".into(), false);
+        let (send, pieces) = unbounded::<Result<Bytes, axum::Error>>();
+        let send = |bytes: u64| {
+            let piece = vec![b' '; usize::try_from(bytes).expect("few")];
+            send.unbounded_send(Ok(piece.into())).expect("a reader");
+        };
+        let response = Response::new(Body::from_stream(pieces));
+        let mut body = answered(&memory, &scope, response)
+            .into_body()
+            .into_data_stream();
+        for (bytes, held) in [
+            (300 << 10, 300 << 10),
+            (200 << 10, 200 << 10),
+            (SMALL, 0),
+            (200 << 10, 200 << 10),
+        ] {
+            send(bytes);
+            let piece = body.next().await.expect("a piece").expect("room");
+            assert_eq!(piece.len() as u64, bytes);
+            assert_eq!(memory.0.table.lock().used, held);
+        }
+        let mut others = memory.held(Holder::Project(ProjectId(1)));
+        while others.grow(1 << 10).is_ok() {}
+        send(300 << 10);
+        body.next().await.expect("the end").expect_err("no room");
+        drop(body);
+        assert_eq!(memory.0.table.lock().used, others.bytes);
+    }
 }

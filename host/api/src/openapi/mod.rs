@@ -133,8 +133,9 @@ fn warns(operation: &mut Operation) {
         if let RefOr::T(response) = response {
             let mut header = Header::new(String::schema());
             header.description = Some(
-                "Names that the request has and the operation does not know; a list of strings \
-                 (RFC 9651), absent where there are none"
+                "Names that the request has and the operation does not know, options without \
+                 effect, and what is cut; a list of strings (RFC 9651), absent where there is nothing \
+                 to say"
                     .to_owned(),
             );
             response

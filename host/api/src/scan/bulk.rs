@@ -218,10 +218,13 @@ pub(super) async fn scan_bulk(
     let digest = payload.digest();
     let batch = payload.value.check(&ctx.pipeline()).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
+    // The answer has them, too, whatever becomes of them.
+    let urls: usize = batch.urls.iter().map(String::len).sum();
+    held::grow(&app.answer_memory, &ctx.scope, urls as u64)?;
     let (memory, scope) = (app.answer_memory.clone(), ctx.scope.clone());
     let count = move |bytes| {
         let grown = held::grow(&memory, &scope, bytes as u64);
-        grown.map_err(|full| ScanError::NoRoom(format!("{full}: this page is not billed")))
+        grown.map_err(|full| ScanError::NoRoom(full.to_string()))
     };
     let most = app.settings.max_answer_bytes;
     let room = Room::new(most, "http.max_answer_bytes", count);
@@ -317,9 +320,10 @@ fn sanitised(index: usize, error: &ScanError) -> String {
         ScanError::Field(error) => error.to_string(),
         ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
         ScanError::NotConfigured(what) => what.clone().into_owned(),
-        ScanError::Busy { message, .. }
-        | ScanError::Plugin(message)
-        | ScanError::NoRoom(message) => message.clone(),
+        ScanError::Busy { message, .. } | ScanError::Plugin(message) => message.clone(),
+        ScanError::NoRoom(message) => {
+            format!("{message}: this page is not billed, and a request of its own returns it")
+        }
         ScanError::Quota(error) => error.to_string(),
         ScanError::Internal(cause) => {
             tracing::error!(error = %cause, "a scan of a batch failed");

@@ -11,7 +11,7 @@ use crate::app::App;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, project_proxy};
 use orbweaver_pipeline::cloud::{Spent, micros};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, ScanError, blocking_of};
+use orbweaver_pipeline::{Document, Room, ScanError, blocking_of};
 
 /// Results whose pages are fetched at once.
 const FETCHES: usize = 8;
@@ -36,8 +36,8 @@ struct Teaser {
     snippet: String,
 }
 
-/// Searches, best first; at most `limit` results. What a search without results costs is added to
-/// `spent`.
+/// Searches, best first; at most `limit` results. One whose content `room` has no room for has what the
+/// engine says of it instead. What a search without results costs is added to `spent`.
 ///
 /// # Errors
 /// Why the configured engine gives no results.
@@ -47,13 +47,14 @@ pub async fn search(
     query: &str,
     limit: usize,
     format: Format,
+    room: &Room,
     spent: &Spent,
 ) -> Result<Vec<SearchResult>, ScanError> {
     let config = &app.settings.cloud;
     let fetcher = &app.pipeline.fetcher;
     if let Some(base) = &config.searxng_url {
         let teasers = web::searxng(fetcher, base, query, limit).await?;
-        return Ok(fetched(app, principal, teasers, format, 0).await);
+        return Ok(fetched(app, principal, teasers, format, 0, room).await);
     }
     let vendor = app.cloud.vendor();
     if vendor.is_configured() {
@@ -64,7 +65,7 @@ pub async fn search(
             .map(|hit| SearchResult {
                 url: hit.url,
                 title: hit.title,
-                content: hit.content.unwrap_or_default(),
+                content: fitting(room, hit.content.unwrap_or_default(), String::new()),
                 cost_micros: hit.cost_micros.unwrap_or(each),
             })
             .collect());
@@ -72,9 +73,17 @@ pub async fn search(
     if let Some(key) = &config.brave_key {
         let teasers = web::brave(fetcher, &config.brave_url, key, query, limit).await?;
         let each = share(micros(config.prices.brave_search), teasers.len(), spent);
-        return Ok(fetched(app, principal, teasers, format, each).await);
+        return Ok(fetched(app, principal, teasers, format, each, room).await);
     }
-    stored::search(app, principal, query, limit, format).await
+    stored::search(app, principal, query, limit, format, room).await
+}
+
+/// The content, if there is room for it, else what is there `instead`.
+fn fitting(room: &Room, content: String, instead: String) -> String {
+    match room.take(content.len()) {
+        Ok(()) => content,
+        Err(_) => instead,
+    }
 }
 
 /// A search's price, spread over its results; without any it is spent in vain.
@@ -93,13 +102,16 @@ async fn fetched(
     teasers: Vec<Teaser>,
     format: Format,
     cost_micros: u64,
+    room: &Room,
 ) -> Vec<SearchResult> {
     futures::stream::iter(teasers)
         .map(|teaser| async move {
             let content = content(app, principal, &teaser.url, format).await;
             SearchResult {
                 content: match content {
-                    Ok(content) if !content.trim().is_empty() => content,
+                    Ok(content) if !content.trim().is_empty() => {
+                        fitting(room, content, teaser.snippet)
+                    }
                     _ => teaser.snippet,
                 },
                 url: teaser.url,

@@ -1,17 +1,14 @@
 //! Search over the project's own stored pages.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use futures::{StreamExt as _, TryStreamExt as _};
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::query_terms;
 use orbweaver_store::Principal;
 
-use super::SearchResult;
+use super::{SearchResult, fitting};
 use crate::app::App;
-use orbweaver_pipeline::cloud::small_crawl::MAX_CONTENT_BYTES;
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, ScanError, blocking_of};
+use orbweaver_pipeline::{Document, Room, ScanError, blocking_of};
 
 /// Terms of a query that count.
 const MAX_TERMS: usize = 32;
@@ -26,6 +23,7 @@ pub(super) async fn search(
     query: &str,
     limit: usize,
     format: Format,
+    room: &Room,
 ) -> Result<Vec<SearchResult>, ScanError> {
     let project = principal.project;
     let pipeline = &app.pipeline.of_project(project);
@@ -33,7 +31,6 @@ pub(super) async fn search(
     let wanted = u32::try_from(limit).unwrap_or(u32::MAX);
     let hits = app.store.search(project, &terms, wanted).await?;
     let _slot = app.scans.slots.acquire(project).await?;
-    let held = &AtomicUsize::new(0);
     let found: Vec<Option<SearchResult>> = futures::stream::iter(hits)
         .map(|hit| async move {
             // A page may be deleted between the search and here.
@@ -48,16 +45,18 @@ pub(super) async fn search(
             let bytes = page.parts().html.len();
             let begin = move || page_text(&page.parts().html, "", SNIPPET_BYTES);
             let (facts, snippet) = blocking_of(bytes, begin).await?;
-            // Of pages beyond the budget, and of one without content, there is the snippet.
-            let content = match held.load(Relaxed) < MAX_CONTENT_BYTES {
-                true => pipeline.convert(&mut document, format, false).await,
-                false => Ok(snippet.clone()),
+            // Of pages without room, and of one without content, there is the snippet.
+            let content = match room.check() {
+                Ok(()) => pipeline.convert(&mut document, format, false).await,
+                Err(_) => Ok(snippet.clone()),
             };
-            let content = content.unwrap_or_else(|error| {
-                tracing::debug!(%error, url, "a found page has no content");
-                snippet
-            });
-            held.fetch_add(content.len(), Relaxed);
+            let content = match content {
+                Ok(content) => fitting(room, content, snippet),
+                Err(error) => {
+                    tracing::debug!(%error, url, "a found page has no content");
+                    snippet
+                }
+            };
             Ok::<_, ScanError>(Some(SearchResult {
                 url,
                 title: facts.title.unwrap_or_default(),

@@ -26,6 +26,7 @@ use crate::convert::Format;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::pipeline::Pipeline;
+use crate::room::Room;
 
 /// Name of the call in usage events.
 const CALL: &str = "cloud-crawl";
@@ -42,8 +43,6 @@ const MAX_KNOWN: usize = 100_000;
 /// Most pages loaded beside those that are returned: failed ones, and those of redirects that lead
 /// elsewhere.
 const MAX_LOST: usize = 1_000;
-/// Bytes of content after which an answer holds no more pages.
-pub const MAX_CONTENT_BYTES: usize = 64 << 20;
 
 /// Options of the crawl.
 #[derive(Clone, Debug)]
@@ -96,14 +95,16 @@ struct Site<'a> {
 impl Crawl {
     /// Crawls; each page is billed separately under `token`, and what was paid for pages that could not be
     /// had at the end, however the crawl ends. If the caps leave less than
-    /// `limit`, fewer pages are loaded.
+    /// `limit`, fewer pages are loaded. The first page for which `room` has none is left out, and ends the
+    /// crawl.
     ///
     /// # Errors
-    /// A cap that leaves nothing, or why the first page could not be loaded.
+    /// A cap that leaves nothing, or why there is no first page.
     pub async fn run(
         &self,
         scans: &Scans,
         principal: &Principal,
+        room: &Room,
         token: impl Fn(usize) -> String,
     ) -> Result<SmallCrawl, ScanError> {
         let mut block = reserve(scans, principal, self.limit).await?;
@@ -116,7 +117,7 @@ impl Crawl {
         };
         let mut billed_micros = 0;
         let done = self
-            .visit_all(&site, &mut block, &token, &mut billed_micros)
+            .visit_all(&site, &mut block, room, &token, &mut billed_micros)
             .await;
         let paid: u64 = site.paid.lock().iter().map(Spent::micros).sum();
         let in_vain = paid.saturating_sub(billed_micros);
@@ -132,6 +133,7 @@ impl Crawl {
         &self,
         site: &Site<'_>,
         block: &mut Reservation,
+        room: &Room,
         token: &impl Fn(usize) -> String,
         billed_micros: &mut u64,
     ) -> Result<SmallCrawl, ScanError> {
@@ -142,7 +144,8 @@ impl Crawl {
         let mut waiting = Waiting::default();
         waiting.known.extend([key(&self.url), key(&first.url)]);
         let mut answered = HashSet::new();
-        let (mut pages, mut content) = (Vec::new(), 0);
+        let mut pages: Vec<Crawled> = Vec::new();
+        let mut full = None;
         let (mut billed, mut lost) = (0, 0);
         let mut running = FuturesUnordered::new();
         let mut arrived = Some(first);
@@ -152,21 +155,31 @@ impl Crawl {
                 let is_ours = page.is_allowed
                     && self::origin(&page.url) == origin
                     && answered.insert(key(&page.url));
+                let has_room = match is_ours {
+                    true => room.take(page.content.len()),
+                    false => Ok(()),
+                };
+                let is_kept = is_ours && has_room.is_ok();
                 // What was paid for is billed in any case.
-                if is_ours || page.cost_micros > 0 {
+                if is_kept || page.cost_micros > 0 {
                     let cost = page.cost_micros;
                     let usage = block.usage(token(billed), CALL, Amount::cloud(1), cost);
                     site.scans.store.bill(usage).await?;
                     *billed_micros = billed_micros.saturating_add(cost);
                     billed += 1;
                 }
-                if is_ours {
+                if let Err(error) = has_room {
+                    if pages.is_empty() {
+                        return Err(error);
+                    }
+                    full.get_or_insert_with(|| format!("{}: {error}", page.url));
+                }
+                if is_kept {
                     for link in page.links.drain(..) {
                         if self::origin(&link) == origin {
                             waiting.push(link);
                         }
                     }
-                    content += page.content.len();
                     pages.push(page);
                 } else {
                     lost += 1;
@@ -175,7 +188,7 @@ impl Crawl {
             while running.len() < AT_ONCE
                 && billed + running.len() < limit
                 && lost < MAX_LOST
-                && content < MAX_CONTENT_BYTES
+                && full.is_none()
             {
                 let Some(url) = waiting.pop() else {
                     break;
@@ -189,15 +202,15 @@ impl Crawl {
                 }
                 Ok(None) => {
                     let has_more = !waiting.urls.is_empty();
-                    let cut = if !has_more || billed as u64 >= self.limit {
+                    let cut = if full.is_some() {
+                        full
+                    } else if !has_more || billed as u64 >= self.limit {
                         None
                     } else if billed >= limit {
                         Some(format!(
                             "the project's page caps leave {limit} cloud pages of the {} asked for",
                             self.limit
                         ))
-                    } else if content >= MAX_CONTENT_BYTES {
-                        Some("the pages' content is over 64 MiB".to_owned())
                     } else {
                         Some(format!("more than {MAX_LOST} pages could not be had"))
                     };
