@@ -7,13 +7,15 @@ use orbweaver_accounts::secret::Secret;
 use orbweaver_api::config::RateLimit;
 use orbweaver_core::setting::Millis;
 use orbweaver_origin::{Origin, Reply};
+use orbweaver_server::config::Config;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::support::http::{Answer, Client};
 use crate::support::http2::{PREFACE, frame};
-use crate::support::{KEY, Service, Site, runs};
+use crate::support::runs::{self, Written};
+use crate::support::{KEY, Service, Site};
 
 /// Longer than any limit of these tests: what has not happened by then will not happen.
 const LONG: Duration = Duration::from_secs(120);
@@ -233,26 +235,38 @@ async fn an_answer_that_nobody_reads_is_dropped() {
     let _ = ended.expect("a connection with nothing else on it is closed");
 }
 
-/// A service whose first project holds most of its share of the memory for answers, as long as the
-/// connection is there: with the answer for a stored page, whose path follows.
-async fn nearly_full(origin: &Origin) -> (Service, TcpStream, String) {
-    let service = Service::with(|config| {
-        config.http.answer_memory_mib = 1;
-        config.http.write_timeout_ms = Millis(3_600_000);
-        config.http.http2_ping_ms = Millis(0);
-    })
-    .await;
-    let client = service.client();
-    let hidden = "x".repeat(250_000);
-    origin.set(
-        "/hidden",
-        Reply::html(format!("<p>Few words.<!--{hidden}-->")),
-    );
-    let crawl = json!({"url": origin.url("/hidden"), "max_pages": 1});
-    let run = runs::crawled(&client, &crawl).await;
-    let pages = client.get(&format!("/v1/crawls/{}/pages", run["id"])).await;
-    let path = format!("/v1/pages/{}", pages.ok()["items"][0]["id"]);
+fn of_little_memory(config: &mut Config) {
+    config.http.answer_memory_mib = 1;
+    config.http.write_timeout_ms = Millis(3_600_000);
+    config.http.http2_ping_ms = Millis(0);
+}
+
+/// A large page of few words.
+fn hidden() -> String {
+    format!("<p>Few words.<!--{}-->", "x".repeat(250_000))
+}
+
+/// Holds most of the first project's share of the memory for answers, as long as the connection is there:
+/// with the answer for the first page of a run, whose path follows.
+async fn hold(service: &Service, run: &Value) -> (TcpStream, String) {
+    let path = first_page(service, run).await;
     let held = without_window(service.address, &path, Some(KEY)).await;
+    (held, path)
+}
+
+async fn first_page(service: &Service, run: &Value) -> String {
+    let client = service.client();
+    let pages = client.get(&format!("/v1/crawls/{run}/pages")).await;
+    format!("/v1/pages/{}", pages.ok()["items"][0]["id"])
+}
+
+/// A service whose memory for answers is held.
+async fn nearly_full(origin: &Origin) -> (Service, TcpStream, String) {
+    let service = Service::with(of_little_memory).await;
+    origin.set("/hidden", Reply::html(hidden()));
+    let crawl = json!({"url": origin.url("/hidden"), "max_pages": 1});
+    let run = runs::crawled(&service.client(), &crawl).await;
+    let (held, path) = hold(&service, &run["id"]).await;
     (service, held, path)
 }
 
@@ -267,6 +281,11 @@ async fn a_stored_page_has_memory_before_it_is_read() {
     let why = refused.error(429, "RATE_LIMITED");
     assert!(why.contains("http.answer_memory_mib"), "{why}");
     assert_eq!(refused.header("retry-after"), Some("5"));
+    let bare = json!({"url": origin.url("/hidden"), "max_pages": 1, "store_html": false});
+    let run = runs::crawled(&client, &bare).await;
+    let without_body = first_page(&service, &run["id"]).await;
+    let answer = client.get(&format!("{without_body}?format=signals")).await;
+    assert!(answer.ok()["signals"].is_object(), "nothing large is read");
     drop(held);
     let answer = until(200, &client, "GET", &signals, b"").await;
     assert!(answer.body.len() < 10_000, "{}", answer.text());
@@ -294,4 +313,83 @@ async fn a_scan_without_memory_for_its_answer_is_not_billed() {
     drop(held);
     let body = json!({"url": url}).to_string();
     until(200, &client, "POST", "/v1/scan", body.as_bytes()).await;
+}
+
+#[tokio::test]
+async fn what_is_refused_for_its_answer_is_not_billed() {
+    let origin = Origin::start().await.unwrap();
+    let (service, held, _) = nearly_full(&origin).await;
+    let client = service.client();
+    let before = service.billed().await;
+    let html = format!("<article><p>{}", "Many words. ".repeat(20_000));
+    origin.set("/words", Reply::html(html.clone()));
+    let url = origin.url("/words");
+    let nonsense = "x".repeat(150_000);
+    for (path, body) in [
+        (
+            "/v1/cloud/scrape",
+            json!({"url": url, "force_backend": "local"}),
+        ),
+        ("/v1/cloud/crawl", json!({"url": url})),
+        (
+            "/v1/cloud/transform",
+            json!({"data": html, "return_format": "raw"}),
+        ),
+        ("/v1/scan/bulk", json!({"urls": [nonsense]})),
+    ] {
+        let why = client.post(path, &body).await.error(429, "RATE_LIMITED");
+        assert!(why.contains("http.answer_memory_mib"), "{path}: {why}");
+    }
+    assert_eq!(service.billed().await, before);
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_list_of_many_pages_has_memory_before_it_is_made() {
+    let service = runs::without_workers(false, of_little_memory).await;
+    let client = service.client();
+    let large = runs::done(&service, &[Written::new("", &hidden(), &[])]).await;
+    let many: Vec<Written> = (0..500)
+        .map(|n| Written::new(&n.to_string(), "<p>a", &[]))
+        .collect();
+    let many = runs::done(&service, &many).await;
+    let (held, _) = hold(&service, &json!(large)).await;
+    // The seed is no orphan.
+    let paths = [
+        (format!("/v1/crawls/{many}/orphans"), "items", 499),
+        (format!("/v1/crawls/{large}/diff/{many}"), "added", 500),
+    ];
+    for (path, ..) in &paths {
+        let why = client.get(path).await.error(429, "RATE_LIMITED");
+        assert!(why.contains("http.answer_memory_mib"), "{path}: {why}");
+    }
+    drop(held);
+    for (path, list, count) in &paths {
+        let answer = until(200, &client, "GET", path, b"").await.json();
+        assert_eq!(answer[*list].as_array().unwrap().len(), *count, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_cloud_crawl_has_an_answer_of_bounded_size() {
+    let service = Service::with(|config| config.http.max_answer_bytes = 20_000).await;
+    let (client, origin) = (service.client(), Origin::start().await.unwrap());
+    let links: String = (0..5)
+        .map(|n| format!("<a href=/page/{n}>{n}</a> "))
+        .collect();
+    let words = |count| format!("<p>{}", "Words. ".repeat(count));
+    origin.set("/", Reply::html(words(100) + &links));
+    origin.set("/large", Reply::html(words(4_000)));
+    origin.set_under("/page/", move |_| Reply::html(words(1_100)));
+    let body = json!({"url": origin.url("/"), "limit": 6});
+    let answer = client.post("/v1/cloud/crawl", &body).await.ok();
+    // The first page, and two of 7,700 bytes.
+    assert_eq!(answer["items"].as_array().unwrap().len(), 3, "{answer}");
+    let why = answer["error_message"].as_str().unwrap();
+    assert!(why.contains("http.max_answer_bytes"), "{why}");
+    let body = json!({"url": origin.url("/large")});
+    let refused = client.post("/v1/cloud/crawl", &body).await;
+    let why = refused.error(422, "INVALID_INPUT");
+    assert!(why.contains("http.max_answer_bytes"), "{why}");
+    assert_eq!(service.billed().await, (0, 3));
 }

@@ -312,3 +312,20 @@ async fn a_page_is_found_once_on_sqlite() {
 async fn a_page_is_found_once_on_postgres() {
     a_page_that_several_urls_lead_to_is_found_once(Service::on_postgres().await).await;
 }
+
+#[tokio::test]
+async fn a_result_beyond_the_size_of_the_answer_has_a_snippet() {
+    let service = Service::with(|config| config.http.max_answer_bytes = 20_000).await;
+    let (client, origin) = (service.client(), Origin::start().await.unwrap());
+    for path in ["/a", "/b", "/c"] {
+        origin.set(path, page(path, &"Plain words. ".repeat(600)));
+        scan(&client, &origin, path).await;
+    }
+    let results = found(&client, "plain", 3).await;
+    let sizes = results
+        .iter()
+        .map(|one| one["content"].as_str().unwrap().len());
+    let whole = sizes.clone().filter(|bytes| *bytes > 7_000).count();
+    let parts = sizes.filter(|bytes| (1..=300).contains(bytes)).count();
+    assert_eq!((whole, parts), (2, 1));
+}
