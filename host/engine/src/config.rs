@@ -56,7 +56,8 @@ settings! {
         pub roles: BTreeMap<String, String>,
         /// Permissions granted to plugins, by name: "all", "none", or a table
         /// `{ http, extract, render, crawl-data, state, secrets, wasi }`. A plugin of the folder that
-        /// is not listed gets all that its manifest requests.
+        /// is not listed gets all that its manifest requests, an upload only log and extract. The
+        /// grants that an upload names take precedence.
         pub grants: GrantConfig,
         /// A program file with plugins inside ([`crate::write_bundle`]), which serve unless the
         /// folder has a plugin of the same name: the running program.
