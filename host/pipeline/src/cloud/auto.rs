@@ -33,8 +33,8 @@ impl Step {
 
 impl Cloud {
     /// Tries one backend after the other until one returns a page that is neither a challenge
-    /// nor an empty shell. If none does, the last page is the answer. Its cost is that of all
-    /// pages that were loaded for it.
+    /// nor an empty shell, or fails as every other one would. If none returns such a page, the
+    /// last page is the answer. Its cost is that of all pages that were loaded for it.
     pub(super) async fn auto(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         let mut best: Option<Loaded> = None;
         let before = job.spent.micros();
@@ -74,10 +74,11 @@ impl Cloud {
                 Err(error @ (ScanError::Refused(_) | ScanError::Internal(_))) => return Err(error),
                 Err(error) => {
                     tracing::info!(cloud.backend = backend, cloud.verdict = %error, "a backend failed");
-                    if is_final(&error) {
-                        return Err(error);
-                    }
                     tried.push(format!("{step_name}: {error}"));
+                    if is_final(&error) {
+                        first_error = Some(error);
+                        break;
+                    }
                     first_error.get_or_insert(error);
                 }
             }
