@@ -111,7 +111,8 @@ settings! {
         pub max_uses: u32 = 200,
         /// Memory of a browser with all its processes, in MiB, above which a new one replaces it.
         /// A page that takes more than half of it is ended; a third above it, the browser is ended,
-        /// and its pages are rendered once more, each in a browser of its own.
+        /// and its pages are rendered once more, each in a browser of its own. So there may be as
+        /// many browsers as pages run (`rendering.concurrent`).
         pub max_memory_mib: u64 = 1_536,
         /// Most bytes that one rendered page may load, including all its resources.
         pub max_page_bytes: u64 = 64 << 20,
