@@ -176,7 +176,8 @@ impl ScanRequest {
 
 /// Fetches a page and extracts it: Markdown, article, metadata, signals, links.
 ///
-/// Billed one page when a response arrived, whatever its HTTP status, cached or not.
+/// Billed one page when a response arrived, whatever its HTTP status, cached or not; a page that a browser
+/// or an unblocker gave is one cloud page instead, and a screenshot one more.
 #[utoipa::path(
     post,
     path = "/v1/scan",

@@ -56,8 +56,9 @@ settings! {
         /// The first key, used on the first start on an empty database: orb_ and 24 random bytes
         /// in base64url. Unset: a generated key is printed once.
         pub bootstrap_key: Option<Secret>,
-        /// Secret of this instance, at least 32 characters: encrypts mails in the outbox. All nodes
-        /// of a database need the same. Unset: a file `secret.key` in the data folder.
+        /// Secret of this instance, at least 32 characters: encrypts the secrets of projects and waiting
+        /// mails, which cannot be read without it, and signs sign-ins of the console. All nodes of a
+        /// database need the same. Unset: a file `secret.key` in the data folder.
         pub secret_key: Option<Secret>,
         /// URL at which clients reach the API, such as `https://crawl.example.com`, for links in
         /// answers. Unset: the Host header of requests from this machine or trusted_proxies, else

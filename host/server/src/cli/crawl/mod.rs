@@ -104,10 +104,10 @@ pub(super) struct Crawl {
     /// Crawl only paths that match this regular expression; repeatable.
     #[arg(long, value_name = "REGEX")]
     include: Vec<String>,
-    /// Header to send with every request, as `Name: value`; repeatable.
+    /// Header to send to the site of the start URL, as `Name: value`; repeatable.
     #[arg(long, value_name = "HEADER")]
     header: Vec<String>,
-    /// Cookies to send with every request, as `k=v; k=v`.
+    /// Cookies to send to the site of the start URL, as `k=v; k=v`.
     #[arg(long, value_name = "COOKIES")]
     cookies: Option<String>,
     /// User agent to send [default: a current browser's].
