@@ -52,7 +52,7 @@ struct Common {
     /// Configuration file (TOML); `orbweaver config` prints one.
     #[arg(long, global = true, value_name = "FILE", env = "ORBWEAVER_CONFIG")]
     config: Option<PathBuf>,
-    /// Folder for the SQLite file and compiled plugins [default: ./data].
+    /// Folder for the SQLite file and the instance's secret [default: ./data].
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Database: postgres://… [default: a SQLite file in the data folder].
@@ -121,7 +121,7 @@ enum Command {
     Logout(remote::Logout),
     /// Serve the tools of an agent over standard input and output (Model Context Protocol).
     Mcp(mcp::Mcp),
-    /// List, inspect and pack plugins.
+    /// Write, try and publish plugins; list, inspect and pack them.
     #[command(subcommand)]
     Plugin(plugin::Plugin),
     /// Create, list and change projects.
@@ -130,7 +130,7 @@ enum Command {
     /// Create, list and revoke a project's keys.
     #[command(subcommand)]
     Key(key::Key),
-    /// Move bodies of pages between the database and the blob store, and check them.
+    /// Move bodies of pages between the database and the blob store.
     #[command(subcommand)]
     Blobs(blobs::BlobsCommand),
     /// Show usage of projects.
