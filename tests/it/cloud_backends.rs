@@ -354,6 +354,25 @@ async fn auto_reports_the_outcome_of_each_backend() {
     assert_eq!(service.billed().await, (0, 7));
 }
 
+/// Needs a browser.
+#[tokio::test]
+async fn auto_answers_with_the_page_that_it_has_if_the_rendered_one_is_too_large() {
+    let service = Service::with(|config| config.fetch.limits.max_body_bytes = 64 << 10).await;
+    let origin = origin().await;
+    let shell = "<title>Shell</title><div id=\"root\"></div>\
+                 <script>document.getElementById('root').textContent = 'x'.repeat(100000)</script>";
+    origin.set("/app", Reply::html(shell));
+    let body = json!({"url": origin.url("/app"), "return_format": "raw"});
+    let page = service.client().post("/v1/cloud/scrape", &body).await.ok();
+    assert_eq!(page["content"], shell);
+    let reason = page["backend_reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("local http: empty shell") && reason.contains("larger than 65536 bytes"),
+        "{reason}"
+    );
+    assert_eq!(service.billed().await, (0, 1));
+}
+
 #[tokio::test]
 async fn search_uses_the_provider_if_one_is_configured() {
     let vendor = Vendor::start().await;
