@@ -4,6 +4,8 @@ mod blobs;
 mod config;
 mod crawl;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod key;
 mod mcp;
 mod out;
