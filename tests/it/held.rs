@@ -206,6 +206,8 @@ async fn an_answer_that_nobody_reads_is_dropped() {
         config.http.answer_memory_mib = 1;
         config.http.write_timeout_ms = Millis(2_000);
         config.http.idle_timeout_ms = Millis(2_000);
+        // No answer to a ping ends the connection.
+        config.http.http2_ping_ms = Millis(0);
         config.http.rate.keyless = RateLimit {
             per_second: 0,
             burst: 1,

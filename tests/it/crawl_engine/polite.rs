@@ -181,6 +181,8 @@ async fn what_a_callers_header_brings_closes_the_host_for_nobody_else(service: S
     ground.asked("/busy").await;
     let plain = crawl(&service, &spec(&ground.url("/"))).await;
     assert_eq!((plain.status, plain.page_count), (RunState::Done, 3));
+    // A run that had to wait would have done so until the host is asked again.
+    assert_eq!(ground.count("/busy"), 1);
     let shaped = service.app.store.run(plain.project, shaped).await;
     let shaped = shaped.expect("a database").expect("a run");
     assert_eq!(shaped.status, RunState::Running);
