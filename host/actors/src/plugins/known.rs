@@ -324,7 +324,7 @@ mod tests {
         }
         assert_eq!(known.failures(), 1);
         // The database answers: it is gone, or wanted in some version.
-        assert_eq!(known.others(&HashMap::new()), [key.clone()]);
+        assert_eq!(known.others(&HashMap::new()), std::slice::from_ref(&key));
         let again = under(1, &["http"], 64);
         assert_eq!(known.todo(&key, &again, now), Todo::Load);
         // What served is still known.

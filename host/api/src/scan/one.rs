@@ -192,7 +192,10 @@ impl ScanRequest {
         BodyErrors,
     )
 )]
-pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest, OfPages>) -> Result<Response, ApiError> {
+pub(super) async fn scan(
+    ctx: Ctx,
+    payload: Payload<ScanRequest, OfPages>,
+) -> Result<Response, ApiError> {
     let digest = payload.digest();
     let pipeline = ctx.pipeline();
     let extractors = payload.value.extractors.iter().flatten();
