@@ -13,6 +13,7 @@ use url::Url;
 
 use crate::shared::Shared;
 use orbweaver_pipeline::blocking_of;
+use orbweaver_store::crawl::UNREADABLE_SITEMAP;
 
 /// Maximum number of sitemaps of a run: an index of 50,000 lists more than any run fetches.
 const MAX_SITEMAPS: usize = 1_000;
@@ -34,14 +35,11 @@ pub(super) enum Listed {
 /// A sitemap that could not be read.
 pub(super) struct FailedSitemap {
     pub(super) url: String,
-    /// A kind of fetch errors, or [`UNREADABLE`].
+    /// A kind of fetch errors, or [`UNREADABLE_SITEMAP`].
     pub(super) kind: &'static str,
     /// The cause, for people.
     pub(super) message: String,
 }
-
-/// The kind of what answered, but with no sitemap.
-pub(super) const UNREADABLE: &str = "sitemap";
 
 /// What answered is no sitemap.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +121,7 @@ fn told(error: &anyhow::Error, is_guess: bool) -> Option<(&'static str, String)>
         return kind.map(|kind| (kind, error.message.clone()));
     }
     let unreadable = error.downcast_ref::<NoSitemap>().filter(|_| !is_guess);
-    unreadable.map(|error| (UNREADABLE, error.to_string()))
+    unreadable.map(|error| (UNREADABLE_SITEMAP, error.to_string()))
 }
 
 /// Sitemaps that wait to be read, each once. Entries of an index are limited in number and
@@ -224,7 +222,7 @@ mod tests {
     #[test]
     fn a_failed_sitemap_is_told_unless_it_was_guessed_or_disallowed() {
         let answered: anyhow::Error = NoSitemap("answers 503".to_owned()).into();
-        let listed = Some((UNREADABLE, "answers 503".to_owned()));
+        let listed = Some((UNREADABLE_SITEMAP, "answers 503".to_owned()));
         assert_eq!(told(&answered, false), listed);
         assert_eq!(told(&answered, true), None);
         let silent = |kind| {

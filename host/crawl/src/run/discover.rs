@@ -6,7 +6,9 @@ use orbweaver_core::guard::parse_strict;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Link, Links};
 use orbweaver_engine::{JudgedLink, Visit};
-use orbweaver_store::crawl::{FailedUrl, NewFrontier, SkipReason, unpack_links};
+use orbweaver_store::crawl::{
+    FailedUrl, NewFrontier, SkipReason, UNREADABLE_SITEMAP, unpack_links,
+};
 use orbweaver_urls::{Resolved, key_of};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -465,7 +467,7 @@ impl Crawler {
         if !self.failed_sitemaps.insert(url.clone()) {
             return;
         }
-        let is_unanswered = kind != seed::UNREADABLE;
+        let is_unanswered = kind != UNREADABLE_SITEMAP;
         self.handle.progress.lock().failed += u64::from(is_unanswered);
         let failed = FailedUrl {
             seq: -i64::try_from(self.failed_sitemaps.len()).unwrap_or(i64::MAX),

@@ -12,6 +12,10 @@ use crate::runs::Lease;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
+/// The kind of a sitemap that has answered, but cannot be read: it is listed with the URLs that gave no
+/// answer, and no error of the run.
+pub const UNREADABLE_SITEMAP: &str = "sitemap";
+
 /// A URL that a run gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedUrl {
@@ -57,7 +61,7 @@ impl From<FailedRow> for FailedUrl {
 }
 
 per_database! {
-    /// Stores URLs that a run gave up, each once; returns how many are new.
+    /// Stores URLs that a run gave up, each once; returns how many errors are new.
     pub(crate) async fn insert(
         conn: &mut Conn,
         lease: Lease,
@@ -80,8 +84,9 @@ per_database! {
                     .push_bind(i64::from(failed.attempts))
                     .push_bind(to_ms(failed.failed_at));
             });
-            insert.push(" ON CONFLICT (project_id, run_id, seq) DO NOTHING");
-            stored += insert.build().execute(&mut *conn).await?.rows_affected();
+            insert.push(" ON CONFLICT (project_id, run_id, seq) DO NOTHING RETURNING kind");
+            let kinds: Vec<String> = insert.build_query_scalar().fetch_all(&mut *conn).await?;
+            stored += kinds.iter().filter(|kind| *kind != UNREADABLE_SITEMAP).count() as u64;
         }
         Ok(stored)
     }

@@ -19,7 +19,7 @@ pub use crate::runs::{
     PartLease, PartState, Progress, Run, RunFilter, RunItem, RunState, SkipReason, StoredReport,
 };
 pub use commit::{Committed, RunBatch};
-pub use errors::FailedUrl;
+pub use errors::{FailedUrl, UNREADABLE_SITEMAP};
 pub use frontier::{FrontierChange, FrontierRow, KnownRow, LentUrl, NewFrontier};
 pub use keys::KeyUse;
 pub use notes::{FailurePlace, NewNote, NoteKind, RunFailure, RunNote};
