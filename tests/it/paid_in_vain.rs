@@ -1,38 +1,17 @@
 //! What was paid to others for work that failed in the end: it is billed as a cost, without pages.
 
-use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_fetch::ProxyPool;
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_tests::proxies::ProxyServer;
 use serde_json::json;
 
 use crate::support::Service;
-use crate::support::vendor::{self, Vendor};
-
-/// The provider's price of a page, in millionths of a dollar.
-const PAGE_MICROS: u64 = 2_500;
-
-async fn with_vendor(vendor: &Vendor) -> Service {
-    Service::with(|config| {
-        config.cloud.vendor_url = Some(SafeUrl::new(vendor.url()));
-        config.cloud.vendor_key = Some(Secret::new(vendor::KEY));
-    })
-    .await
-}
-
-/// What the project has spent today, in millionths of a dollar.
-async fn spent(service: &Service) -> u64 {
-    let day = service.app.clock.now().date_naive();
-    let store = &service.app.store;
-    let project = store.project_named("default").await.unwrap().unwrap();
-    let days = store.usage_days(project.id, day).await.unwrap();
-    days.iter().map(|day| day.cost_micros).sum()
-}
+use crate::support::vendor::{PAGE_MICROS, Vendor};
 
 #[tokio::test]
 async fn a_page_for_which_the_provider_takes_money_without_content_is_billed_as_a_cost() {
     let vendor = Vendor::start().await;
-    let service = with_vendor(&vendor).await;
+    let service = Service::with(|config| vendor.configure(config)).await;
     let client = service.client();
     let scrape = json!({"url": "http://127.0.0.1:4444/failed", "force_backend": "vendor"});
     let crawl = json!({"url": "http://127.0.0.1:4444/failed", "limit": 3});
@@ -43,14 +22,14 @@ async fn a_page_for_which_the_provider_takes_money_without_content_is_billed_as_
         ("/v1/cloud/crawl", &crawl),
     ]) {
         client.post(path, body).await.error(502, "FETCH_FAILED");
-        assert_eq!(spent(&service).await, times * PAGE_MICROS, "{path}");
+        assert_eq!(service.billed_micros().await, times * PAGE_MICROS, "{path}");
     }
     // A retry with the same key is paid for again, and a page that it then gets is billed.
     let header = [("idempotency-key", "b7c1c9a0-5d3e-4f4e-9f54-2f7c7f0f3c12")];
     for times in [4, 5] {
         let again = client.post_with("/v1/cloud/scrape", &header, &scrape).await;
         again.error(502, "FETCH_FAILED");
-        assert_eq!(spent(&service).await, times * PAGE_MICROS);
+        assert_eq!(service.billed_micros().await, times * PAGE_MICROS);
     }
     assert_eq!(service.billed().await, (0, 0));
     let usage = client.get("/v1/usage").await.ok();
@@ -74,13 +53,13 @@ async fn traffic_of_a_pool_is_billed_whatever_came_of_it() {
         .post("/v1/cloud/proxy-fetch", &fetch("/page"))
         .await
         .ok();
-    let half = spent(&service).await;
+    let half = service.billed_micros().await;
     assert!(half > 0, "{}", page["cost_usd"]);
     client
         .post("/v1/cloud/proxy-fetch", &fetch("/fault/endless"))
         .await
         .error(502, "FETCH_FAILED");
-    let failed = spent(&service).await - half;
+    let failed = service.billed_micros().await - half;
     assert!(failed > half, "{failed} {half}");
     assert_eq!(service.billed().await, (0, 1));
 }

@@ -1,12 +1,11 @@
 //! GET /v1/usage, its history, and the state of the cloud backends.
 
 use chrono::TimeDelta;
-use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_server::config::Config;
 use orbweaver_store::NewUsage;
 use serde_json::{Value, json};
 
-use crate::support::vendor::{self, Vendor};
+use crate::support::vendor::Vendor;
 use crate::support::{Service, Site};
 
 fn event(service: &Service, project: orbweaver_core::ids::ProjectId, token: &str) -> NewUsage {
@@ -90,10 +89,7 @@ async fn usage_has_both_variants() {
 #[tokio::test]
 async fn an_absurd_cost_is_bounded() {
     let vendor = Vendor::start().await;
-    let of_vendor = |config: &mut Config| {
-        config.cloud.vendor_url = Some(SafeUrl::new(vendor.url()));
-        config.cloud.vendor_key = Some(Secret::new(vendor::KEY));
-    };
+    let of_vendor = |config: &mut Config| vendor.configure(config);
     for service in [
         Service::with(of_vendor).await,
         Service::on_postgres_with(of_vendor).await,

@@ -13,7 +13,7 @@ use orbweaver_server::config::Config;
 use orbweaver_server::serve::{self, Running};
 use orbweaver_server::service::{self as assembled, Service as Assembled};
 use orbweaver_server::telemetry::{self, PrometheusHandle};
-use orbweaver_store::NewUsage;
+use orbweaver_store::{NewUsage, UsageDay};
 use tempfile::TempDir;
 
 use super::{Client, database};
@@ -226,23 +226,25 @@ impl Service {
 
     /// Pages and cloud pages billed to the first project so far.
     pub async fn billed(&self) -> (u64, u64) {
-        let project = self
-            .app
-            .store
-            .project_named("default")
-            .await
-            .expect("a database");
-        let project = project.expect("the first project").id;
-        let days = self
-            .app
-            .store
-            .usage_days(project, start().date_naive())
-            .await;
-        let days = days.expect("a database");
+        let days = self.usage_days().await;
         (
             days.iter().map(|day| day.pages).sum(),
             days.iter().map(|day| day.cloud_pages).sum(),
         )
+    }
+
+    /// Costs billed to the first project so far, in millionths of a dollar.
+    pub async fn billed_micros(&self) -> u64 {
+        let days = self.usage_days().await;
+        days.iter().map(|day| day.cost_micros).sum()
+    }
+
+    async fn usage_days(&self) -> Vec<UsageDay> {
+        let store = &self.app.store;
+        let project = store.project_named("default").await.expect("a database");
+        let project = project.expect("the first project").id;
+        let days = store.usage_days(project, start().date_naive()).await;
+        days.expect("a database")
     }
 }
 

@@ -11,6 +11,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_server::config::Config;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -18,6 +20,8 @@ use tokio::net::TcpListener;
 pub const KEY: &str = "sk-provider";
 /// The provider's price of a page, in dollars.
 pub const PAGE_USD: f64 = 0.0025;
+/// The same in millionths of a dollar.
+pub const PAGE_MICROS: u64 = 2_500;
 
 /// What it asks for a page whose URL ends in `/absurd`.
 const ABSURD_USD: f64 = 1e30;
@@ -45,6 +49,12 @@ impl Vendor {
             .with_state(Arc::clone(&asked));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { address, asked }
+    }
+
+    /// Makes it the provider of a service.
+    pub fn configure(&self, config: &mut Config) {
+        config.cloud.vendor_url = Some(SafeUrl::new(self.url()));
+        config.cloud.vendor_key = Some(Secret::new(KEY));
     }
 
     /// Its base URL.
