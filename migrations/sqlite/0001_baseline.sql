@@ -736,6 +736,15 @@ CREATE TABLE search_claims (
     lease_until BIGINT NOT NULL
 );
 
+-- Documents (PDF and the like) that must be converted before they are indexed. The lease is that of the
+-- node that converts one; 0 is none.
+CREATE TABLE search_documents (
+    project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    page_id     BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL,
+    PRIMARY KEY (project_id, page_id)
+);
+
 -- --- Plugins
 
 -- Versions of uploaded plugins: an overlay over the plugin folder, the same on every node. The

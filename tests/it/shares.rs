@@ -1,13 +1,19 @@
 //! What one project takes leaves the others their share.
 
+use std::time::Duration;
+
 use orbweaver_core::setting::Millis;
+use orbweaver_engine::manifest;
 use orbweaver_origin::{Origin, Reply};
+use orbweaver_server::config::Role;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::support::Service;
+use crate::documents::pdf;
+use crate::support::{Client, Service, runs};
+use crate::tenant_plugins::{allowing, installed, read};
 
 /// A site whose bodies have three MiB and never end.
 async fn endless() -> (String, JoinHandle<()>) {
@@ -124,4 +130,71 @@ async fn bodies_of_failed_fetches_have_a_bound_beyond_which_small_pages_go_on() 
     client.post("/v1/scan", &scan("/page")).await.ok();
     let other = service.other_project("other").await;
     other.post("/v1/scan", &scan("/large")).await.ok();
+}
+
+/// Waits until the project's search finds a page.
+async fn until_found(client: &Client, query: &str) {
+    let search = json!({"query": query});
+    let patience = async {
+        loop {
+            let answer = client.post("/v1/cloud/search", &search).await.ok();
+            if answer["results"]
+                .as_array()
+                .is_some_and(|hits| !hits.is_empty())
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let found = tokio::time::timeout(Duration::from_secs(90), patience).await;
+    assert!(found.is_ok(), "{query:?} is never found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_documents_of_a_project_keep_no_other_out_of_the_search_index() {
+    // Nothing is indexed before all is stored.
+    let api = runs::without_workers(true, |config| {
+        allowing(1)(config);
+        config.plugins.quarantine_crashes = 1_000;
+    })
+    .await;
+    let origin = Origin::start().await.unwrap();
+    origin.set_under("/slow/", |request| {
+        let body = pdf("Slow", &request.target, "https://a.example/");
+        Reply::new(200, body).header("Content-Type", "application/pdf")
+    });
+    let quick = pdf("On Ostriches", "They run", "https://a.example/");
+    let quick = Reply::new(200, quick).header("Content-Type", "application/pdf");
+    origin.set("/quick.pdf", quick);
+    origin.set(
+        "/page",
+        Reply::html("<title>On Herons</title><p>They stand."),
+    );
+    let slow = api.other_project("slow").await;
+    let text = "name = \"spin\"\nkind = \"extractor\"\nversion = \"1.0.0\"\napi = \"1.0.0\"\n\
+                roles = [\"document-html\"]\n";
+    let endless = manifest::embed(&read("spin"), text).expect("a component");
+    installed(&slow, "spin", &endless).await;
+    for number in 0..12 {
+        let scan = json!({"url": origin.url(&format!("/slow/{number}.pdf"))});
+        slow.post("/v1/scan", &scan).await.ok();
+    }
+    let other = api.other_project("other").await;
+    for path in ["/quick.pdf", "/page"] {
+        other
+            .post("/v1/scan", &json!({"url": origin.url(path)}))
+            .await
+            .ok();
+    }
+    let worker = api
+        .node_with(|config| config.roles = vec![Role::Worker])
+        .await;
+    until_found(&other, "herons").await;
+    until_found(&other, "ostriches").await;
+    let waiting = worker.app.store.has_queued_documents().await;
+    assert!(
+        waiting.unwrap(),
+        "it waited for all documents of the other project"
+    );
 }

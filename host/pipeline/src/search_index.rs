@@ -1,19 +1,19 @@
 //! Indexing stored pages for search: what a page's words are, and the task that indexes, in the
 //! background, those pages that were stored without them.
 
+mod documents;
+
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_accounts::clock::Clock;
 use orbweaver_core::charset;
-use orbweaver_core::content::{self, Kind};
 use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_core::key_hash::url_key;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
-use orbweaver_engine::{Engine, Page, PageParts};
+use orbweaver_engine::Engine;
 use orbweaver_store::{
     IndexClaim, IndexEntry, PageWords, Store, StoreError, StoredBody, UnindexedPage,
 };
@@ -21,9 +21,6 @@ use orbweaver_urls::KeyRules;
 use tokio::time::sleep;
 
 use crate::blocking::blocking_of;
-use crate::conversion::convert_document;
-use crate::document::Document;
-use crate::error::ScanError;
 
 /// Least time between two looks for new pages. This is also the time allowed for a transaction
 /// with a lower id to commit after one with a higher id was seen.
@@ -46,13 +43,21 @@ pub fn page_words(title: Option<&str>, text: &str) -> PageWords {
 /// Runs as long as the process. Sleeps until the database changes.
 #[crate::boxed]
 pub async fn run(store: Store, engine: Engine, clock: Clock) {
-    let mut pulse = store.pulse();
-    let mut seen = 0;
     if let Err(error) = store.end_left_index_claims().await {
         tracing::warn!(%error, "cannot take over the indexing of pages from before");
     }
+    tokio::join!(
+        pages(&store, &clock),
+        documents::run(&store, &engine, &clock)
+    );
+}
+
+/// Indexes pages as they are stored.
+async fn pages(store: &Store, clock: &Clock) {
+    let mut pulse = store.pulse();
+    let mut seen = 0;
     loop {
-        let all = match advance(&store, &engine, &clock, seen).await {
+        let all = match advance(store, clock, seen).await {
             Ok((newest, all)) => {
                 // Where others write, too, what is new waits for the next look.
                 let all = all && (newest == seen || !store.is_shared());
@@ -74,28 +79,25 @@ pub async fn run(store: Store, engine: Engine, clock: Clock) {
 /// Indexes new pages that no other node indexes. If other nodes write too, ids do not commit in order:
 /// then only pages seen at the previous look are indexed. Returns the newest page's id, and whether no
 /// page is left, other nodes' included.
-async fn advance(
-    store: &Store,
-    engine: &Engine,
-    clock: &Clock,
-    seen: i64,
-) -> Result<(i64, bool), StoreError> {
+async fn advance(store: &Store, clock: &Clock, seen: i64) -> Result<(i64, bool), StoreError> {
     let newest = store.newest_page().await?;
     let through = if store.is_shared() { seen } else { newest };
     while let Some(claim) = store.claim_unindexed(through, clock.now()).await? {
-        let done = index(store, engine, claim).await;
+        let done = index(store, claim).await;
         store.end_index_claim(claim, done.is_ok()).await?;
         done?;
     }
     Ok((newest, !store.has_index_claims().await?))
 }
 
-/// Indexes the pages of a claim.
+/// Indexes the pages of a claim. Documents only wait from now on: their conversion takes long.
 ///
 /// # Errors
 /// A temporary failure of the database or the blob store: the pages are to be read again once it is back.
-async fn index(store: &Store, engine: &Engine, claim: IndexClaim) -> Result<(), StoreError> {
-    let pages = store.unindexed(claim).await?;
+async fn index(store: &Store, claim: IndexClaim) -> Result<(), StoreError> {
+    let unindexed = store.unindexed(claim).await?.into_iter();
+    let (documents, pages): (Vec<_>, Vec<_>) = unindexed.partition(|page| page.is_document);
+    store.queue_documents(&documents).await?;
     let mut ahead = read_ahead(store, &pages).await?;
     let mut entries: Vec<IndexEntry> = Vec::with_capacity(pages.len());
     let (mut together, mut bytes) = (Vec::new(), 0);
@@ -110,7 +112,7 @@ async fn index(store: &Store, engine: &Engine, claim: IndexClaim) -> Result<(), 
                 let size = usize::try_from(body.size).unwrap_or(usize::MAX);
                 if bytes > 0 && size.saturating_add(bytes) > TOGETHER_BYTES {
                     let works = std::mem::take(&mut together);
-                    entries.extend(read(engine, works, bytes).await);
+                    entries.extend(read(works, bytes).await);
                     bytes = 0;
                 }
                 bytes = bytes.saturating_add(size);
@@ -121,7 +123,7 @@ async fn index(store: &Store, engine: &Engine, claim: IndexClaim) -> Result<(), 
             Err(error) => not_indexed(id, &error),
         }
     }
-    entries.extend(read(engine, together, bytes).await);
+    entries.extend(read(together, bytes).await);
     store.index(&entries).await
 }
 
@@ -150,11 +152,7 @@ fn not_indexed(page: PageId, error: &dyn std::fmt::Display) {
 }
 
 /// The words of some pages that have `bytes` bytes in all. A page that cannot be read is left out.
-async fn read(
-    engine: &Engine,
-    pages: Vec<(UnindexedPage, StoredBody)>,
-    bytes: usize,
-) -> Vec<IndexEntry> {
+async fn read(pages: Vec<(UnindexedPage, StoredBody)>, bytes: usize) -> Vec<IndexEntry> {
     let ids: Vec<PageId> = pages.iter().map(|(page, _)| page.page).collect();
     // One piece after the other, to leave the other cores to running crawls.
     let work = move || {
@@ -175,59 +173,29 @@ async fn read(
     let mut entries = Vec::with_capacity(ids.len());
     for (id, opened) in ids.into_iter().zip(opened) {
         match opened {
-            Ok(Opened::Words(entry)) => entries.push(entry),
-            Ok(Opened::Document(page, source)) => match convert(engine, page, &source).await {
-                Ok(entry) => entries.extend(entry),
-                Err(error) => not_indexed(id, &error),
-            },
+            Ok(entry) => entries.push(entry),
             Err(error) => not_indexed(id, &error),
         }
     }
     entries
 }
 
-/// A page that was read.
-enum Opened {
-    Words(IndexEntry),
-    /// A document, which is to be converted to HTML first.
-    Document(UnindexedPage, Arc<Page>),
-}
-
 /// Reads a page. CPU-bound.
-fn open((page, body): (UnindexedPage, StoredBody)) -> Result<Opened, StoreError> {
+fn open((page, body): (UnindexedPage, StoredBody)) -> Result<IndexEntry, StoreError> {
     let body = body.unpack()?;
-    let headers: Vec<(String, String)> = serde_json::from_str(&page.headers).unwrap_or_default();
-    let content_type = headers
-        .iter()
-        .find(|(name, _)| name == "content-type")
-        .map(|(_, value)| value.as_str());
-    if content::sniff(content_type, &body).kind == Kind::Document {
-        let source = Document::page_of(PageParts {
-            url: page.final_url.clone(),
-            final_url: page.final_url.clone(),
-            status: 200,
-            body: Arc::from(&body[..]),
-            headers,
-            ..PageParts::default()
-        });
-        return Ok(Opened::Document(page, source));
-    }
-    let html = charset::decode(&body, content_type, charset::Limits::default()).text;
-    Ok(Opened::Words(entry(page, &html)))
+    let headers = headers(&page);
+    let html = charset::decode(&body, content_type(&headers), charset::Limits::default()).text;
+    Ok(entry(page, &html))
 }
 
-/// The words of a document; none if it cannot be converted.
-async fn convert(
-    engine: &Engine,
-    page: UnindexedPage,
-    source: &Arc<Page>,
-) -> Result<Option<IndexEntry>, ScanError> {
-    let engine = engine.of_project(page.project);
-    let Ok(converted) = convert_document(&engine, source).await else {
-        return Ok(None);
-    };
-    let html = converted.html;
-    blocking_of(html.len(), move || Some(entry(page, &html))).await
+fn headers(page: &UnindexedPage) -> Vec<(String, String)> {
+    serde_json::from_str(&page.headers).unwrap_or_default()
+}
+
+fn content_type(headers: &[(String, String)]) -> Option<&str> {
+    let mut headers = headers.iter();
+    let header = headers.find(|(name, _)| name == "content-type");
+    header.map(|(_, value)| value.as_str())
 }
 
 /// The words of a page's HTML. CPU-bound.

@@ -16,7 +16,7 @@ use crate::time::to_ms;
 const THROUGH: &str = "search.indexed_through";
 /// Most pages of a claim.
 const PAGES: i64 = 200;
-/// How long a node may take for them. Most take less than a second; documents must be converted.
+/// How long a node may take for them. Most take less than a second.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
 
 /// Pages that one node indexes.
@@ -171,7 +171,7 @@ impl Store {
         })
     }
 
-    /// Ends the claims that this program left when it ended. Does nothing if other nodes may be at work.
+    /// Ends the claims that this program left when it ended, of pages and of documents. Does nothing if other nodes may be at work.
     #[crate::boxed]
     pub async fn end_left_index_claims(&self) -> Result<(), StoreError> {
         if self.is_shared() {
@@ -181,7 +181,7 @@ impl Store {
             sqlx::query("UPDATE search_claims SET lease_until = 0")
                 .execute(&mut *tx)
                 .await?;
-            Ok(())
+            sql::index_documents::end_leases(tx).await
         })
     }
 }

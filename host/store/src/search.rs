@@ -43,6 +43,8 @@ pub struct UnindexedPage {
     pub headers: String,
     /// Its body.
     pub blob: BlobId,
+    /// Whether it must be converted to HTML first.
+    pub is_document: bool,
 }
 
 /// A page's words, as `core::words::index_words` makes them.

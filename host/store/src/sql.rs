@@ -19,6 +19,7 @@ pub(crate) mod lite {
     pub(crate) use crate::crawl::notes::lite as run_notes;
     pub(crate) use crate::idempotency::lite as idempotency;
     pub(crate) use crate::index_claims::lite as index_claims;
+    pub(crate) use crate::index_documents::lite as index_documents;
     pub(crate) use crate::jobs::items::lite as job_items;
     pub(crate) use crate::jobs::rows::lite as jobs;
     pub(crate) use crate::leases::lite as leases;
@@ -58,6 +59,7 @@ pub(crate) mod pg {
     pub(crate) use crate::crawl::notes::pg as run_notes;
     pub(crate) use crate::idempotency::pg as idempotency;
     pub(crate) use crate::index_claims::pg as index_claims;
+    pub(crate) use crate::index_documents::pg as index_documents;
     pub(crate) use crate::jobs::items::pg as job_items;
     pub(crate) use crate::jobs::rows::pg as jobs;
     pub(crate) use crate::leases::pg as leases;

@@ -10,6 +10,7 @@ use super::{NewPage, kind_word};
 use crate::db::{by_project, per_database, pieces, read, signed};
 use crate::error::StoreError;
 use crate::index_claims::IndexClaim;
+use crate::index_documents::DocumentClaim;
 use crate::search::{PageWords, UnindexedPage};
 use crate::store::Store;
 use crate::time::to_ms;
@@ -73,6 +74,21 @@ struct UnindexedRow {
     final_url: String,
     headers: String,
     blob_id: i64,
+    kind: String,
+}
+
+impl From<UnindexedRow> for UnindexedPage {
+    fn from(row: UnindexedRow) -> Self {
+        Self {
+            page: PageId(row.id),
+            project: ProjectId(row.project_id),
+            url_key: row.url_key,
+            final_url: row.final_url,
+            headers: row.headers,
+            blob: BlobId(row.blob_id),
+            is_document: row.kind == kind_word(Kind::Document),
+        }
+    }
 }
 
 per_database! {
@@ -298,7 +314,7 @@ impl Store {
     ) -> Result<Vec<UnindexedPage>, StoreError> {
         let rows: Vec<UnindexedRow> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id
+                "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id, p.kind
                  FROM pages p
                  WHERE p.id > $1 AND p.id <= $2 AND p.status = 200
                    AND p.kind IN ($3, $4)
@@ -314,16 +330,28 @@ impl Store {
             .fetch_all(pool)
             .await?
         });
-        Ok(rows
-            .into_iter()
-            .map(|row| UnindexedPage {
-                page: PageId(row.id),
-                project: ProjectId(row.project_id),
-                url_key: row.url_key,
-                final_url: row.final_url,
-                headers: row.headers,
-                blob: BlobId(row.blob_id),
-            })
-            .collect())
+        Ok(rows.into_iter().map(UnindexedPage::from).collect())
+    }
+
+    /// The page of a document that is to be indexed; `None` if it was deleted, or is indexed.
+    #[crate::boxed]
+    pub async fn unindexed_document(
+        &self,
+        DocumentClaim { project, page }: DocumentClaim,
+    ) -> Result<Option<UnindexedPage>, StoreError> {
+        let row: Option<UnindexedRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT p.kind, p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id
+                 FROM pages p
+                 WHERE p.id = $1 AND p.project_id = $2 AND p.blob_id IS NOT NULL
+                   AND NOT EXISTS (SELECT 1 FROM search_docs d
+                                   WHERE d.page_id = p.id AND d.project_id = p.project_id)",
+            )
+            .bind(page.get())
+            .bind(project.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(row.map(UnindexedPage::from))
     }
 }

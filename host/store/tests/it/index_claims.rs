@@ -1,11 +1,14 @@
 //! Which node indexes which pages.
 
 use chrono::TimeDelta;
-use orbweaver_core::ids::ProjectId;
+use orbweaver_core::content::Kind;
+use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_core::limits::MAX_TITLE_BYTES;
 use orbweaver_core::words::{index_words, query_terms};
 use orbweaver_store::crawl::RunBatch;
-use orbweaver_store::{IndexClaim, IndexEntry, Options, PageWords, Store};
+use orbweaver_store::{
+    DocumentClaim, IndexClaim, IndexEntry, KeyHash, NewKey, NewProject, Options, PageWords, Store,
+};
 
 use crate::crawls::{batch, create, lease, new_run, now, open, page};
 
@@ -16,13 +19,25 @@ crate::support::on_both_databases! {
     the_most_words_of_a_title_and_a_text_are_taken
     a_url_that_answered_is_found_once
     on_sqlite_claims_of_an_earlier_process_are_taken_over_at_once
+    documents_of_projects_take_turns
+    a_document_that_was_given_up_or_whose_claim_has_run_out_is_taken_over
+    on_sqlite_documents_of_an_earlier_process_are_taken_over_at_once
 }
 
 /// A run with so many pages; returns the last one's id.
 async fn pages(store: &Store, project: ProjectId, count: i64) -> i64 {
+    run(store, project, count, Kind::Html).await
+}
+
+/// A run with so many pages of this kind; returns the last one's id.
+async fn run(store: &Store, project: ProjectId, count: i64, kind: Kind) -> i64 {
     create(store, &new_run(project, "https://a.example/")).await;
     let leased = lease(store, "worker", now()).await.unwrap();
-    let pages = (0..count).map(|seq| page(&leased, seq, format!("body {seq}").as_bytes()));
+    let pages = (0..count).map(|seq| {
+        let mut page = page(&leased, seq, format!("body {seq}").as_bytes());
+        page.page.kind = kind;
+        page
+    });
     let work = RunBatch {
         pages: pages.collect(),
         ..batch(&leased)
@@ -84,6 +99,91 @@ async fn on_sqlite_claims_of_an_earlier_process_are_taken_over_at_once(options: 
     let (store, project) = open(&options).await;
     let newest = pages(&store, project, 3).await;
     let claim = async || store.claim_unindexed(newest, now()).await.unwrap();
+    let first = claim().await.unwrap();
+    store.end_left_index_claims().await.unwrap();
+    let again = (!store.is_shared()).then_some(first);
+    assert_eq!(claim().await, again, "other nodes may be at work");
+}
+
+/// Documents of projects, which wait for their conversion.
+async fn waiting(store: &Store, project: ProjectId, count: i64) -> Vec<PageId> {
+    let newest = run(store, project, count, Kind::Document).await;
+    let claim = store.claim_unindexed(newest, now()).await.unwrap().unwrap();
+    let documents = store.unindexed(claim).await.unwrap();
+    assert!(documents.iter().all(|document| document.is_document));
+    store.queue_documents(&documents).await.unwrap();
+    // Its node has ended before it ended the claim: the next one does the same again.
+    store.queue_documents(&documents).await.unwrap();
+    store.end_index_claim(claim, true).await.unwrap();
+    documents.iter().map(|document| document.page).collect()
+}
+
+/// The documents that are claimed one after the other, each after the project of the one before.
+async fn claimed(store: &Store, count: usize) -> Vec<DocumentClaim> {
+    let (mut last, mut claims) = (ProjectId(0), Vec::new());
+    for _ in 0..count {
+        let claim = store.claim_document(last, now()).await.unwrap().unwrap();
+        last = claim.project;
+        claims.push(claim);
+    }
+    claims
+}
+
+async fn documents_of_projects_take_turns(options: Options) {
+    let (store, ours) = open(&options).await;
+    let other = NewProject {
+        name: "other",
+        tier: "free",
+        actor: "cli",
+        key: NewKey {
+            hash: KeyHash::digest("other"),
+            prefix: "orb_87654321",
+            label: None,
+        },
+    };
+    let other = store.create_project(&other, now()).await.unwrap();
+    let many = waiting(&store, ours, 4).await;
+    let few = waiting(&store, other, 2).await;
+    let claims = claimed(&store, 6).await;
+    let pages: Vec<PageId> = claims.iter().map(|claim| claim.page).collect();
+    assert_eq!(pages, [many[0], few[0], many[1], few[1], many[2], many[3]]);
+    assert_eq!(
+        store.claim_document(ProjectId(0), now()).await.unwrap(),
+        None
+    );
+    let page = store.unindexed_document(claims[1]).await.unwrap().unwrap();
+    assert_eq!((page.project, page.page), (other, few[0]));
+    let strange = DocumentClaim {
+        project: ours,
+        page: few[0],
+    };
+    assert!(store.unindexed_document(strange).await.unwrap().is_none());
+    for claim in claims {
+        assert!(store.has_queued_documents().await.unwrap());
+        store.end_document_claim(claim, true).await.unwrap();
+    }
+    assert!(!store.has_queued_documents().await.unwrap());
+}
+
+async fn a_document_that_was_given_up_or_whose_claim_has_run_out_is_taken_over(options: Options) {
+    let (store, project) = open(&options).await;
+    waiting(&store, project, 1).await;
+    let claim = async |minutes: i64| {
+        let at = now() + TimeDelta::minutes(minutes);
+        store.claim_document(ProjectId(0), at).await.unwrap()
+    };
+    let first = claim(0).await.unwrap();
+    assert_eq!(claim(1).await, None);
+    store.end_document_claim(first, false).await.unwrap();
+    assert_eq!(claim(1).await, Some(first));
+    assert_eq!(claim(4).await, None);
+    assert_eq!(claim(7).await, Some(first), "its node has ended");
+}
+
+async fn on_sqlite_documents_of_an_earlier_process_are_taken_over_at_once(options: Options) {
+    let (store, project) = open(&options).await;
+    waiting(&store, project, 1).await;
+    let claim = async || store.claim_document(ProjectId(0), now()).await.unwrap();
     let first = claim().await.unwrap();
     store.end_left_index_claims().await.unwrap();
     let again = (!store.is_shared()).then_some(first);

@@ -23,7 +23,7 @@ const OF_ALL_PROJECTS: [(&str, &str); 10] = [
         "the next pages to index, whoever owns them",
     ),
     (
-        "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id FROM pages p",
+        "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id, p.kind FROM pages p",
         "the pages of a claim of the index",
     ),
     (

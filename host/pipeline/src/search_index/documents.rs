@@ -1,0 +1,109 @@
+//! Documents (PDF and the like) of the search index: converted one at a time, of each project in turn.
+//! Their conversion may take many seconds, and pages do not wait for it.
+
+use std::sync::Arc;
+
+use orbweaver_accounts::clock::Clock;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_engine::{Engine, Page, PageParts};
+use orbweaver_store::{DocumentClaim, Store, StoreError, StoredBody, UnindexedPage};
+use tokio::time::sleep;
+
+use super::{LOOK, entry, headers, not_indexed};
+use crate::blocking::blocking_of;
+use crate::conversion::convert_document;
+use crate::document::Document;
+
+/// Runs as long as the process.
+pub async fn run(store: &Store, engine: &Engine, clock: &Clock) {
+    let mut pulse = store.pulse();
+    let mut last = ProjectId(0);
+    loop {
+        let all = match convert_waiting(store, engine, clock, &mut last).await {
+            Ok(all) => all,
+            Err(error) => {
+                tracing::warn!(%error, "cannot index documents for search");
+                false
+            }
+        };
+        sleep(LOOK).await;
+        if all {
+            pulse.changed().await;
+        }
+    }
+}
+
+/// Converts and indexes waiting documents until none is to be had. `last` is the project that had the last
+/// turn. Returns whether none waits, those that other nodes convert included.
+async fn convert_waiting(
+    store: &Store,
+    engine: &Engine,
+    clock: &Clock,
+    last: &mut ProjectId,
+) -> Result<bool, StoreError> {
+    while let Some(claim) = store.claim_document(*last, clock.now()).await? {
+        *last = claim.project;
+        let done = index(store, engine, claim).await;
+        store.end_document_claim(claim, done.is_ok()).await?;
+        done?;
+    }
+    Ok(!store.has_queued_documents().await?)
+}
+
+/// Indexes a document, unless it cannot be converted.
+///
+/// # Errors
+/// A temporary failure of the database or the blob store.
+async fn index(store: &Store, engine: &Engine, claim: DocumentClaim) -> Result<(), StoreError> {
+    let Some(page) = store.unindexed_document(claim).await? else {
+        return Ok(());
+    };
+    let body = match store.body(page.project, page.blob).await {
+        Ok(Some(body)) => body,
+        Ok(None) => return Ok(()),
+        Err(error) if error.is_transient() => return Err(error),
+        Err(error) => {
+            not_indexed(claim.page, &error);
+            return Ok(());
+        }
+    };
+    let bytes = usize::try_from(body.size).unwrap_or(usize::MAX);
+    let (page, source) = match blocking_of(bytes, move || open(page, body)).await {
+        Ok(Ok(opened)) => opened,
+        Ok(Err(error)) => {
+            not_indexed(claim.page, &error);
+            return Ok(());
+        }
+        Err(error) => {
+            not_indexed(claim.page, &error);
+            return Ok(());
+        }
+    };
+    // Its conversion logs what is the plugin's fault; what is the document's is nobody's to mend.
+    let engine = engine.of_project(page.project);
+    let Ok(converted) = convert_document(&engine, &source).await else {
+        return Ok(());
+    };
+    let html = converted.html;
+    match blocking_of(html.len(), move || entry(page, &html)).await {
+        Ok(entry) => store.index(&[entry]).await,
+        Err(error) => {
+            not_indexed(claim.page, &error);
+            Ok(())
+        }
+    }
+}
+
+/// The document as plugins get it. CPU-bound.
+fn open(page: UnindexedPage, body: StoredBody) -> Result<(UnindexedPage, Arc<Page>), StoreError> {
+    let body = body.unpack()?;
+    let source = Document::page_of(PageParts {
+        url: page.final_url.clone(),
+        final_url: page.final_url.clone(),
+        status: 200,
+        body: Arc::from(&body[..]),
+        headers: headers(&page),
+        ..PageParts::default()
+    });
+    Ok((page, source))
+}
