@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::jobs::{both, share_jobs};
 use crate::setup::{self, WASM_TARGET};
 use crate::shell::{cargo, hostile_target_dir, plugin_target_dir, root, run, target_dir};
 use crate::steps::Steps;
@@ -32,9 +33,11 @@ pub fn start(args: &[String]) -> Result<()> {
 
 /// `cargo xtask build`.
 pub fn all() -> Result<()> {
-    let mut steps = Steps::default();
-    steps.run("build plugins", plugins)?;
-    steps.run("build server", host)?;
+    let steps = Steps::begin();
+    both(
+        || steps.run("build plugins", plugins),
+        || steps.run("build server", host),
+    )?;
     steps.summary();
     Ok(())
 }
@@ -49,6 +52,7 @@ pub fn host() -> Result<()> {
 pub fn host_command() -> Command {
     let mut build = cargo(root());
     build.args(["build", "--release", "--workspace", "--bin", "orbweaver"]);
+    share_jobs(&mut build);
     build
 }
 
@@ -92,7 +96,7 @@ pub fn plugins() -> Result<()> {
     {
         build.arg("--package").arg(format!("orbweaver-{name}"));
     }
-    run(&mut build)?;
+    run(share_jobs(&mut build))?;
     for name in alone {
         install(&component(name)?, &plugin_dir(), &format!("{name}.wasm"))?;
     }
@@ -151,15 +155,17 @@ pub fn hostile() -> Result<()> {
     setup::wasm_target()?;
     let workspace = root().join("tests/hostile");
     let target = hostile_target_dir();
-    run(cargo(&workspace)
-        .args([
-            "build",
-            "--release",
-            "--target",
-            WASM_TARGET,
-            "--target-dir",
-        ])
-        .arg(&target))?;
+    run(share_jobs(
+        cargo(&workspace)
+            .args([
+                "build",
+                "--release",
+                "--target",
+                WASM_TARGET,
+                "--target-dir",
+            ])
+            .arg(&target),
+    ))?;
     let built = target.join(WASM_TARGET).join("release");
     for file in fs::read_dir(&built)?.flatten().map(|e| e.path()) {
         if file.extension().is_some_and(|e| e == "wasm") {

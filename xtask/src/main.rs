@@ -11,6 +11,7 @@ mod dist;
 mod documented;
 mod eval;
 mod fuzz;
+mod jobs;
 mod kit;
 mod lint;
 mod setup;

@@ -1,35 +1,46 @@
 //! Measures the steps of a long command.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-/// The steps that have run, in order.
-#[derive(Default)]
-pub struct Steps(Vec<(&'static str, Duration)>);
+/// The steps that have run, in the order in which they ended. Some may run at the same time.
+pub struct Steps {
+    began: Instant,
+    ended: Mutex<Vec<(&'static str, Duration)>>,
+}
 
 impl Steps {
+    /// Begins to measure.
+    pub fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+            ended: Mutex::default(),
+        }
+    }
+
     /// Runs a step, and reports its start and its duration.
     ///
     /// # Errors
     /// The step's error, with its name.
-    pub fn run<T>(&mut self, name: &'static str, step: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub fn run<T>(&self, name: &'static str, step: impl FnOnce() -> Result<T>) -> Result<T> {
         eprintln!("\x1b[1m        Step\x1b[0m {name}");
         let began = Instant::now();
         let done = step();
-        self.0.push((name, began.elapsed()));
-        eprintln!(
-            "\x1b[1m        Took\x1b[0m {} {name}",
-            shown(began.elapsed())
-        );
+        let took = began.elapsed();
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.push((name, took));
+        eprintln!("\x1b[1m        Took\x1b[0m {} {name}", shown(took));
         done.with_context(|| format!("step `{name}`"))
     }
 
-    /// Prints the duration of every step, and the total.
-    pub fn summary(&self) {
-        let total = self.0.iter().map(|(_, took)| *took).sum();
+    /// Prints the duration of every step, and the time from the beginning.
+    pub fn summary(self) {
+        let ended = self.ended.into_inner();
+        let ended = ended.unwrap_or_else(PoisonError::into_inner);
         eprintln!();
-        for (name, took) in self.0.iter().chain([&("total", total)]) {
+        for (name, took) in ended.iter().chain([&("total", self.began.elapsed())]) {
             eprintln!("{} {name}", shown(*took));
         }
     }
@@ -58,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_failed_step_is_named() {
-        let mut steps = Steps::default();
+        let steps = Steps::begin();
         let failed = steps.run("formatting", || anyhow::bail!("exit status 1"));
         let error: Result<()> = failed;
         assert_eq!(

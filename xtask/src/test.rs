@@ -9,6 +9,7 @@ use std::thread;
 use anyhow::{Context as _, Result, bail};
 
 use crate::build::{self, fixture_dir, plugin_dir};
+use crate::jobs::{both, share_jobs};
 use crate::setup;
 use crate::shell::{self, cargo, plugin_target_dir, root};
 use crate::steps::Steps;
@@ -21,22 +22,28 @@ use crate::{clients, kit};
 /// start`. They replace `target/release/orbweaver` with a program compiled for tests; `start`,
 /// `build` and `bench` restore theirs.
 pub fn run(filter: Option<&str>) -> Result<()> {
-    let mut steps = Steps::default();
+    let steps = Steps::begin();
     steps.run("set up tools", setup::test_tools)?;
     steps.run("build plugins", build::plugins)?;
     thread::scope(|scope| -> Result<()> {
         // Mostly waits for npm and pip, so it runs in parallel with the compiler.
         let examples = scope.spawn(|| build::examples().output());
-        steps.run("build hostile plugins", build::hostile)?;
-        steps.run("compile plugins' tests", || {
-            shell::run(plugin_tests().arg("--no-run"))
-        })?;
-        steps.run("run plugins' tests", || {
-            shell::run(plugin_tests().args(filter))
-        })?;
-        steps.run("compile host's tests", || {
-            shell::run(host_tests().arg("--no-run"))
-        })?;
+        both(
+            || {
+                steps.run("build hostile plugins", build::hostile)?;
+                steps.run("compile plugins' tests", || {
+                    shell::run(share_jobs(plugin_tests().arg("--no-run")))
+                })?;
+                steps.run("run plugins' tests", || {
+                    shell::run(plugin_tests().args(filter))
+                })
+            },
+            || {
+                steps.run("compile host's tests", || {
+                    shell::run(share_jobs(host_tests().arg("--no-run")))
+                })
+            },
+        )?;
         steps.run("wait for example plugins", || {
             let Ok(output) = examples.join() else {
                 bail!("the thread that builds the examples panicked");
@@ -59,10 +66,14 @@ pub fn run(filter: Option<&str>) -> Result<()> {
         )
     })?;
     if filter.is_none() {
-        steps.run("try the plugin kit", kit::test)?;
-        steps.run("test Python client", clients::python)?;
-        steps.run("test TypeScript client", clients::typescript)?;
-        steps.run("test n8n node", clients::n8n)?;
+        both(
+            || steps.run("try the plugin kit", kit::test),
+            || {
+                steps.run("test Python client", clients::python)?;
+                steps.run("test TypeScript client", clients::typescript)?;
+                steps.run("test n8n node", clients::n8n)
+            },
+        )?;
     }
     steps.summary();
     Ok(())

@@ -43,7 +43,7 @@ pub struct Dist {
 
 impl Dist {
     pub fn run(self) -> Result<()> {
-        let mut steps = Steps::default();
+        let steps = Steps::begin();
         let folder = folder();
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder)?;

@@ -25,7 +25,7 @@ const EXAMPLES: [&str; 2] = ["examples/plugins/actor-rust", "examples/webhooks/r
 /// only steps whose name contains it. A step that fails does not stop the others: whoever mends
 /// one sees all.
 pub fn run_all(filter: Option<&str>) -> Result<()> {
-    let mut steps = Steps::default();
+    let steps = Steps::begin();
     let mut failed = Vec::new();
     let mut step = |name: &'static str, work: fn() -> Result<()>| {
         if filter.is_none_or(|part| name.contains(part))
@@ -72,7 +72,7 @@ pub fn run_all(filter: Option<&str>) -> Result<()> {
 /// Checks licences, sources and bans of every dependency, and advisories if their database can be
 /// fetched.
 pub fn audit() -> Result<()> {
-    let mut steps = Steps::default();
+    let steps = Steps::begin();
     steps.run("licences, bans and sources", || {
         deny(&["licenses", "bans", "sources"])
     })?;
