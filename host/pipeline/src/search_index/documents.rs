@@ -6,7 +6,7 @@ use std::sync::Arc;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{Engine, Page, PageParts};
-use orbweaver_store::{DocumentClaim, Store, StoreError, StoredBody, UnindexedPage};
+use orbweaver_store::{DocumentClaim, IndexEntry, Store, StoreError, StoredBody, UnindexedPage};
 use tokio::time::sleep;
 
 use super::{LOOK, entry, headers, not_indexed};
@@ -55,43 +55,39 @@ async fn convert_waiting(
 /// # Errors
 /// A temporary failure of the database or the blob store.
 async fn index(store: &Store, engine: &Engine, claim: DocumentClaim) -> Result<(), StoreError> {
-    let Some(page) = store.unindexed_document(claim).await? else {
-        return Ok(());
-    };
-    let body = match store.body(page.project, page.blob).await {
-        Ok(Some(body)) => body,
-        Ok(None) => return Ok(()),
-        Err(error) if error.is_transient() => return Err(error),
-        Err(error) => {
-            not_indexed(claim.page, &error);
-            return Ok(());
-        }
-    };
-    let bytes = usize::try_from(body.size).unwrap_or(usize::MAX);
-    let (page, source) = match blocking_of(bytes, move || open(page, body)).await {
-        Ok(Ok(opened)) => opened,
-        Ok(Err(error)) => {
-            not_indexed(claim.page, &error);
-            return Ok(());
-        }
-        Err(error) => {
-            not_indexed(claim.page, &error);
-            return Ok(());
-        }
-    };
-    // Its conversion logs what is the plugin's fault; what is the document's is nobody's to mend.
-    let engine = engine.of_project(page.project);
-    let Ok(converted) = convert_document(&engine, &source).await else {
-        return Ok(());
-    };
-    let html = converted.html;
-    match blocking_of(html.len(), move || entry(page, &html)).await {
-        Ok(entry) => store.index(&[entry]).await,
+    match converted(store, engine, claim).await {
+        Ok(Some(entry)) => store.index(&[entry]).await,
+        Ok(None) => Ok(()),
+        Err(error) if error.is_transient() => Err(error),
         Err(error) => {
             not_indexed(claim.page, &error);
             Ok(())
         }
     }
+}
+
+/// The words of a document; `None` if it is gone, or cannot be converted.
+async fn converted(
+    store: &Store,
+    engine: &Engine,
+    claim: DocumentClaim,
+) -> Result<Option<IndexEntry>, StoreError> {
+    let Some(page) = store.unindexed_document(claim).await? else {
+        return Ok(None);
+    };
+    let Some(body) = store.body(page.project, page.blob).await? else {
+        return Ok(None);
+    };
+    let bytes = usize::try_from(body.size).unwrap_or(usize::MAX);
+    let opened = blocking_of(bytes, move || open(page, body)).await;
+    let (page, source) = opened.map_err(|_| StoreError::Fault)??;
+    let engine = engine.of_project(page.project);
+    let Ok(document) = convert_document(&engine, &source).await else {
+        return Ok(None);
+    };
+    let html = document.html;
+    let words = blocking_of(html.len(), move || entry(page, &html)).await;
+    words.map(Some).map_err(|_| StoreError::Fault)
 }
 
 /// The document as plugins get it. CPU-bound.
