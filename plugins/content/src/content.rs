@@ -9,7 +9,7 @@ use crate::kind::{self, Kind, Votes};
 use crate::measure::{Info, Measured};
 use crate::page_type::{PageType, Types};
 use crate::survey::Survey;
-use crate::{choose, clean, decide, html, measure, raw, sections, select, stated, text};
+use crate::{choose, clean, decide, html, measure, raw, repeated, sections, select, stated, text};
 
 /// What of a view's nodes is content.
 pub struct Selection {
@@ -51,7 +51,10 @@ impl Selection {
         };
         let logits = forest.evaluate(&matrix);
         let lean = RULES * types.share(PageType::Article);
-        let keep = decide::keep(&survey.blocks.list, &logits, &survey.kept, lean);
+        let mut keep = decide::keep(&survey.blocks.list, &logits, &survey.kept, lean);
+        if types.share(PageType::Article) + types.share(PageType::Documentation) < ONE_TEXT {
+            repeated::drop_repeated(view, &self.info, &survey.blocks, &mut keep);
+        }
         if keep.contains(&true) {
             self.root = select::apply(view, &mut self.info, &survey.blocks, &keep);
         }
@@ -89,6 +92,10 @@ const ARTICLE: f32 = 0.7;
 /// How far the rules' verdict shifts the odds of a block of an article, a logit: they know
 /// articles best. On other pages it is one feature of the block model.
 const RULES: f32 = 0.8;
+
+/// How sure it must be that a page is an article or documentation for its text to stay as it is where
+/// it repeats itself: there, an author wrote it.
+const ONE_TEXT: f32 = 0.5;
 
 /// The largest page that the models are asked about, in nodes: what they read of each takes
 /// memory, and pages for people are smaller.

@@ -27,6 +27,7 @@ mod names;
 mod page_type;
 mod phrases;
 pub mod raw;
+mod repeated;
 mod scan;
 mod sections;
 mod select;
