@@ -13,9 +13,9 @@ use orbweaver_store::crawl::{
     PartLease, RunBatch,
 };
 use orbweaver_store::{NewUsage, Store, StoreError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use crate::handle::{Fate, RunHandle};
 
@@ -66,21 +66,30 @@ pub(super) struct Committer {
     room: Arc<Semaphore>,
     /// Separate from the permits of bodies: a body waits for its run, which may wait for these.
     url_room: Arc<Semaphore>,
+    /// Told when somebody waits for what is queued.
+    hurry: Arc<Notify>,
 }
 
 impl Committer {
     /// Starts the task, which ends when every clone has been dropped.
     pub fn start(store: Store) -> (Self, JoinHandle<()>) {
         let (items, queue) = mpsc::channel(QUEUE);
-        let task = tokio::spawn(run(store, queue));
+        let hurry = Arc::new(Notify::new());
+        let task = tokio::spawn(run(store, queue, Arc::clone(&hurry)));
         let room = Arc::new(Semaphore::new(QUEUE_KIB as usize));
         let url_room = Arc::new(Semaphore::new(QUEUE_URLS_KIB as usize));
         let committer = Self {
             items,
             room,
             url_room,
+            hurry,
         };
         (committer, task)
+    }
+
+    /// Lets the writer take what is queued now, without waiting for more.
+    pub fn hurry(&self) {
+        self.hurry.notify_one();
     }
 
     /// Whether the writer keeps up: at most a quarter of the queue waits. If it does not, pages
@@ -120,15 +129,21 @@ async fn take_room(
         .ok()
 }
 
-async fn run(store: Store, mut queue: mpsc::Receiver<CommitItem>) {
+async fn run(store: Store, mut queue: mpsc::Receiver<CommitItem>, hurry: Arc<Notify>) {
     let mut items = Vec::with_capacity(BATCH);
     while queue.recv_many(&mut items, BATCH).await > 0 {
         let until = Instant::now() + LINGER;
+        let mut hurried = false;
         while items.len() < WORTHWHILE {
             let room = BATCH - items.len();
-            match timeout_at(until, queue.recv_many(&mut items, room)).await {
-                Ok(more) if more > 0 => {}
-                _ => break,
+            if hurried && queue.is_empty() {
+                break;
+            }
+            tokio::select! {
+                biased;
+                more = queue.recv_many(&mut items, room) => if more == 0 { break },
+                () = hurry.notified() => hurried = true,
+                () = sleep_until(until) => break,
             }
         }
         write(&store, &mut items).await;

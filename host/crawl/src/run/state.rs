@@ -379,6 +379,9 @@ impl Crawler {
         let mut fate = self.handle.fate.subscribe();
         let sent = self.sent;
         let lost = |fate: &Fate| matches!(fate, Fate::Lost | Fate::Broken(_));
+        if *written.borrow() < sent {
+            self.committer.hurry();
+        }
         tokio::select! {
             _ = written.wait_for(|written| *written >= sent) => {}
             _ = fate.wait_for(lost) => {}
