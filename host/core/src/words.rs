@@ -40,7 +40,7 @@ pub fn index_words(text: &str) -> String {
     let mut rest = text;
     // Words never span white space, and most pieces between white space are ASCII, which needs
     // no folding except case.
-    while let Some(other) = rest.bytes().position(|byte| !byte.is_ascii()) {
+    while let Some(other) = first_other(rest.as_bytes()) {
         let (before, after) = (rest.get(..other), rest.get(other..));
         let start = before.and_then(|before| before.rfind(is_blank));
         let start = start.map_or(0, |at| at + 1);
@@ -56,13 +56,33 @@ pub fn index_words(text: &str) -> String {
         rest = rest.get(end..).unwrap_or_default();
     }
     out.take_ascii(rest);
-    out.words.make_ascii_lowercase();
-    // Words are ASCII.
-    String::from_utf8(out.words).unwrap_or_default()
+    out.finish()
 }
+
+/// Where the first byte is that is not ASCII.
+fn first_other(text: &[u8]) -> Option<usize> {
+    const PIECE: usize = 64;
+    let piece = text.chunks(PIECE).position(|piece| !piece.is_ascii())? * PIECE;
+    let after = text.get(piece..)?;
+    Some(piece + after.iter().position(|byte| !byte.is_ascii())?)
+}
+
+/// Of a letter or digit of ASCII its lower case; of every other byte 0.
+const FOLDED: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        if (byte as u8).is_ascii_alphanumeric() {
+            folded[byte] = (byte as u8).to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    folded
+};
 
 /// Collects words up to the limits.
 struct Index {
+    /// Each word is followed by a space.
     words: Vec<u8>,
     count: usize,
 }
@@ -70,7 +90,53 @@ struct Index {
 impl Index {
     /// Adds the words of a text that is ASCII; `false` if there is no room left.
     fn take_ascii(&mut self, text: &str) -> bool {
-        let mut words = text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric());
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            let (span, later) = rest.split_at(span(rest));
+            let most_words = self.count + span.len() / 2 + 1;
+            let has_room = most_words <= MAX_WORDS && self.words.len() + span.len() < MAX_BYTES;
+            if has_room {
+                self.take_span(span);
+            } else if !self.take_each(span) {
+                return false;
+            }
+            rest = later;
+        }
+        true
+    }
+
+    /// Adds the words of a span, for all of which there is room.
+    ///
+    /// Where a word ends is a matter of chance to the processor, and a wrong guess costs more than ten
+    /// bytes do. So each byte is written, and the next one overwrites it if it does not count.
+    fn take_span(&mut self, span: &[u8]) {
+        const PIECE: usize = 64;
+        // Bytes of the word so far; 0 between words.
+        let mut length = 0_usize;
+        for bytes in span.chunks(PIECE) {
+            let mut piece = [0; PIECE];
+            let mut kept = 0;
+            for &byte in bytes {
+                let folded = FOLDED[usize::from(byte)];
+                let is_in = folded != 0;
+                let ends = !is_in & (length > 0);
+                length = if is_in { length + 1 } else { 0 };
+                piece[kept % PIECE] = if is_in { folded } else { b' ' };
+                kept += usize::from(ends | (is_in & (length <= MAX_WORD)));
+                self.count += usize::from(ends);
+            }
+            self.words
+                .extend_from_slice(piece.get(..kept).unwrap_or_default());
+        }
+        if length > 0 {
+            self.words.push(b' ');
+            self.count += 1;
+        }
+    }
+
+    /// Adds the words of a span as long as there is room; `false` if there is none left.
+    fn take_each(&mut self, span: &[u8]) -> bool {
+        let mut words = span.split(|byte| !byte.is_ascii_alphanumeric());
         words.all(|word| self.take(word.get(..MAX_WORD).unwrap_or(word)))
     }
 
@@ -80,15 +146,33 @@ impl Index {
         if word.is_empty() {
             return true;
         }
-        if self.count >= MAX_WORDS || self.words.len() + word.len() >= MAX_BYTES {
+        if self.count >= MAX_WORDS || self.words.len() + word.len() > MAX_BYTES {
             return false;
         }
-        if self.count > 0 {
-            self.words.push(b' ');
-        }
-        self.words.extend_from_slice(word);
+        self.words.extend(word.iter().map(u8::to_ascii_lowercase));
+        self.words.push(b' ');
         self.count += 1;
         true
+    }
+
+    /// The words, with a space between two.
+    fn finish(mut self) -> String {
+        self.words.pop();
+        // Words are ASCII.
+        String::from_utf8(self.words).unwrap_or_default()
+    }
+}
+
+/// Length of the first span of a text: of some KiB, and it ends where a word does.
+fn span(text: &[u8]) -> usize {
+    const LONG: usize = 16 << 10;
+    let is_between = |byte: &u8| !byte.is_ascii_alphanumeric();
+    let Some((first, later)) = text.split_at_checked(LONG) else {
+        return text.len();
+    };
+    match first.iter().rposition(is_between) {
+        Some(last) => last + 1,
+        None => LONG + later.iter().position(is_between).unwrap_or(later.len()),
     }
 }
 
@@ -264,6 +348,55 @@ mod tests {
                 format!("{words} u").trim_start()
             );
         }
+    }
+
+    /// The words of a text that is ASCII, taken one by one.
+    fn one_by_one(text: &str) -> String {
+        let mut out = Index {
+            words: Vec::new(),
+            count: 0,
+        };
+        out.take_each(text.as_bytes());
+        out.finish()
+    }
+
+    #[test]
+    fn words_of_a_span_are_those_that_are_taken_one_by_one() {
+        let mut random = 1_u32;
+        let mut next = |below: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 16) % below
+        };
+        let mut text = |words: u32, longest: u32| {
+            let mut text = String::new();
+            for _ in 0..words {
+                (0..=next(longest)).for_each(|_| text.push(char::from(b'A' + next(26) as u8)));
+                (0..next(3)).for_each(|_| text.push(char::from(next(48) as u8)));
+                (0..next(3)).for_each(|_| text.push(char::from(b'0' + next(80) as u8)));
+                text.push([' ', '-', '\n', '\u{7f}'][next(4) as usize]);
+            }
+            text
+        };
+        for (words, longest) in [(0, 1), (1, 3), (40, 9), (400, 90), (9_000, 12), (60_000, 1)] {
+            for cut in 0..4 {
+                let text = text(words, longest);
+                let text = text.get(..text.len().saturating_sub(cut)).unwrap_or(&text);
+                assert!(index_words(text) == one_by_one(text), "{words} words");
+            }
+        }
+        let long = "a".repeat(40_000);
+        for text in [
+            long.clone(),
+            format!("{long} b {long}"),
+            format!("b {long}"),
+        ] {
+            assert_eq!(index_words(&text), one_by_one(&text));
+        }
+        // The limit of bytes, with words of the longest kind.
+        let most = "x".repeat(MAX_WORD) + " ";
+        let most = most.repeat(MAX_BYTES / MAX_WORD + 100);
+        assert!(index_words(&most) == one_by_one(&most));
+        assert!(index_words(&most).len() <= MAX_BYTES);
     }
 
     #[test]
