@@ -188,7 +188,7 @@ async fn slow_documents_of_a_project_keep_no_other_out_of_the_search_index() {
             .ok();
     }
     let worker = api
-        .node_with(|config| config.roles = vec![Role::Worker])
+        .node_with(|config| config.roles = vec![Role::Api, Role::Worker])
         .await;
     until_found(&other, "herons").await;
     until_found(&other, "ostriches").await;

@@ -19,11 +19,16 @@ const MOST_WORDS: usize = 200_000;
 /// A factor for the hash of a run, odd.
 const FACTOR: u32 = 0x9e37_79b1;
 
-/// Drops of the chosen blocks those of which at least four words in five stand in runs of words that
-/// stand in chosen blocks before.
+/// Drops of the chosen blocks those whose words all stand in runs of words that stand in chosen blocks
+/// before. A page that is repeated for more than two thirds stays as it is: it was made that way, from
+/// a template or as a sample, and repeats its text more often than copies for screens and slides do.
 pub fn drop_repeated(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &mut [bool]) {
     let (words, of) = words(view, info, blocks, keep);
-    let repeated = repeated(&words);
+    let repeated = repeated(&words, &of);
+    let again = repeated.iter().filter(|&&is_repeated| is_repeated).count();
+    if again * 3 > words.len() * 2 {
+        return;
+    }
     // By block, its words and those of them that are repeated.
     let mut counts = vec![(0u32, 0u32); keep.len()];
     for (block, is_repeated) in of.iter().zip(repeated) {
@@ -33,7 +38,7 @@ pub fn drop_repeated(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &mut
         }
     }
     for (keep, (all, again)) in keep.iter_mut().zip(counts) {
-        *keep &= (all as usize) < RUN || again * 5 < all * 4;
+        *keep &= (all as usize) < RUN || again < all;
     }
 }
 
@@ -90,8 +95,8 @@ fn push_words(text: &str, words: &mut Vec<u32>) {
     }
 }
 
-/// By word, whether it stands in a run of [`RUN`] words that stands before, without a word in common.
-fn repeated(words: &[u32]) -> Vec<bool> {
+/// By word, whether it stands in a run of [`RUN`] words that stands in the blocks before that of the run.
+fn repeated(words: &[u32], of: &[u32]) -> Vec<bool> {
     let mut repeated = vec![false; words.len()];
     let runs = (words.len() + 1).saturating_sub(RUN);
     let mut first = First::with_room(runs);
@@ -107,7 +112,9 @@ fn repeated(words: &[u32]) -> Vec<bool> {
             continue;
         };
         let before = first.of(sum, start as u32) as usize;
-        if before + RUN <= start && words.get(before..before + RUN) == words.get(start..=end) {
+        if of.get(before + RUN - 1) < of.get(start)
+            && words.get(before..before + RUN) == words.get(start..=end)
+        {
             repeated.get_mut(start..=end).unwrap_or_default().fill(true);
         }
     }
@@ -187,14 +194,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_the_most_part_new_stays() {
+    fn a_text_with_a_word_of_its_own_stays() {
         let html = format!("<p>{LINE}<p>{LINE} and three words more<p>{LINE} and two");
-        assert_eq!(kept(&html), [true, true, false]);
+        assert_eq!(kept(&html), [true; 3]);
         assert!(kept("").is_empty());
-        assert_eq!(
-            kept(&"<p>a b".repeat(8)),
-            [true; 8],
-            "a run may not overlap itself"
-        );
+    }
+
+    #[test]
+    fn a_text_that_repeats_itself_stays() {
+        let itself = format!("{LINE} ").repeat(9);
+        assert_eq!(kept(&format!("<p>Other words<p>{itself}")), [true; 2]);
+        assert_eq!(kept(&"<p>a b".repeat(8)), [true; 8]);
+    }
+
+    #[test]
+    fn a_page_that_is_made_of_one_text_stays() {
+        assert_eq!(kept(&format!("<p>{LINE}").repeat(4)), [true; 4]);
+        let twice = format!("<p>{LINE}").repeat(2);
+        assert_eq!(kept(&twice), [true, false]);
     }
 }
