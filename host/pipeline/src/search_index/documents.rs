@@ -15,7 +15,7 @@ use crate::conversion::convert_document;
 use crate::document::Document;
 
 /// Runs as long as the process.
-pub async fn run(store: &Store, engine: &Engine, clock: &Clock) {
+pub(crate) async fn run(store: &Store, engine: &Engine, clock: &Clock) {
     let mut pulse = store.pulse();
     let mut last = ProjectId(0);
     loop {
