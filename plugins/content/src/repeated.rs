@@ -24,7 +24,7 @@ const FACTOR: u32 = 0x9e37_79b1;
 /// a template or as a sample, and repeats its text more often than copies for screens and slides do.
 pub fn drop_repeated(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &mut [bool]) {
     let (words, of) = words(view, info, blocks, keep);
-    let repeated = repeated(&words, &of);
+    let repeated = repeated(&words);
     let again = repeated.iter().filter(|&&is_repeated| is_repeated).count();
     if again * 3 > words.len() * 2 {
         return;
@@ -95,8 +95,8 @@ fn push_words(text: &str, words: &mut Vec<u32>) {
     }
 }
 
-/// By word, whether it stands in a run of [`RUN`] words that stands in the blocks before that of the run.
-fn repeated(words: &[u32], of: &[u32]) -> Vec<bool> {
+/// By word, whether it stands in a run of [`RUN`] words that stands before, without a word in common.
+fn repeated(words: &[u32]) -> Vec<bool> {
     let mut repeated = vec![false; words.len()];
     let runs = (words.len() + 1).saturating_sub(RUN);
     let mut first = First::with_room(runs);
@@ -112,9 +112,7 @@ fn repeated(words: &[u32], of: &[u32]) -> Vec<bool> {
             continue;
         };
         let before = first.of(sum, start as u32) as usize;
-        if of.get(before + RUN - 1) < of.get(start)
-            && words.get(before..before + RUN) == words.get(start..=end)
-        {
+        if before + RUN <= start && words.get(before..before + RUN) == words.get(start..=end) {
             repeated.get_mut(start..=end).unwrap_or_default().fill(true);
         }
     }

@@ -40,18 +40,23 @@ fn seconds(seconds: i64) -> TimeDelta {
 
 pub(super) async fn open(options: &Options) -> (Store, ProjectId) {
     let store = Store::open(options).await.unwrap();
+    let project = named(&store, "crawls").await;
+    (store, project)
+}
+
+/// A project with this name.
+pub(super) async fn named(store: &Store, name: &str) -> ProjectId {
     let new = NewProject {
-        name: "crawls",
+        name,
         tier: "free",
         actor: "cli",
         key: NewKey {
-            hash: KeyHash::digest("crawls"),
+            hash: KeyHash::digest(name),
             prefix: "orb_12345678",
             label: None,
         },
     };
-    let project = store.create_project(&new, now()).await.unwrap();
-    (store, project)
+    store.create_project(&new, now()).await.unwrap()
 }
 
 pub(super) fn new_run(project: ProjectId, url: &str) -> NewRun {
@@ -552,17 +557,7 @@ async fn the_first_page_of_a_sitemap_is_not_the_seed(options: Options) {
 /// One project queues three runs, another project queues one after it.
 async fn projects_take_turns_at_workers(options: Options) {
     let (store, greedy) = open(&options).await;
-    let new = NewProject {
-        name: "second",
-        tier: "free",
-        actor: "cli",
-        key: NewKey {
-            hash: KeyHash::digest("second"),
-            prefix: "orb_87654321",
-            label: None,
-        },
-    };
-    let second = store.create_project(&new, now()).await.unwrap();
+    let second = named(&store, "second").await;
     for url in ["https://a.org/1", "https://a.org/2", "https://a.org/3"] {
         create(&store, &new_run(greedy, url)).await;
     }

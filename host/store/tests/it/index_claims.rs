@@ -6,11 +6,9 @@ use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_core::limits::MAX_TITLE_BYTES;
 use orbweaver_core::words::{index_words, query_terms};
 use orbweaver_store::crawl::RunBatch;
-use orbweaver_store::{
-    DocumentClaim, IndexClaim, IndexEntry, KeyHash, NewKey, NewProject, Options, PageWords, Store,
-};
+use orbweaver_store::{DocumentClaim, IndexClaim, IndexEntry, Options, PageWords, Store};
 
-use crate::crawls::{batch, create, lease, new_run, now, open, page};
+use crate::crawls::{batch, create, lease, named, new_run, now, open, page};
 
 crate::support::on_both_databases! {
     no_two_nodes_index_the_same_pages
@@ -131,17 +129,7 @@ async fn claimed(store: &Store, count: usize) -> Vec<DocumentClaim> {
 
 async fn documents_of_projects_take_turns(options: Options) {
     let (store, ours) = open(&options).await;
-    let other = NewProject {
-        name: "other",
-        tier: "free",
-        actor: "cli",
-        key: NewKey {
-            hash: KeyHash::digest("other"),
-            prefix: "orb_87654321",
-            label: None,
-        },
-    };
-    let other = store.create_project(&other, now()).await.unwrap();
+    let other = named(&store, "other").await;
     let many = waiting(&store, ours, 4).await;
     let few = waiting(&store, other, 2).await;
     let claims = claimed(&store, 6).await;
