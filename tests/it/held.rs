@@ -12,27 +12,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::http::{Answer, Client};
+use crate::support::http::LONG;
 use crate::support::http2::{PREFACE, frame};
 use crate::support::runs::{self, Written};
 use crate::support::{KEY, Service, Site};
-
-/// Longer than any limit of these tests: what has not happened by then will not happen.
-const LONG: Duration = Duration::from_secs(120);
-
-/// Asks until the answer has this status.
-async fn until(status: u16, client: &Client, method: &str, path: &str, body: &[u8]) -> Answer {
-    let asking = async {
-        loop {
-            let answer = client.send(method, path, &[], body).await;
-            if answer.status == status {
-                return answer;
-            }
-        }
-    };
-    let answer = tokio::time::timeout(LONG, asking).await;
-    answer.unwrap_or_else(|_| panic!("{path} is never answered {status}"))
-}
 
 /// A connection with the head of a POST request that announces this many bytes.
 async fn begun(service: &Service, path: &str, announced: usize) -> TcpStream {
@@ -140,7 +123,11 @@ async fn a_project_holds_its_share_of_the_memory_for_bodies() {
     small.error(422, "INVALID_INPUT");
 
     drop(held);
-    until(422, &client, "POST", "/v1/scan", large.as_bytes()).await;
+    client
+        .send_until("POST", "/v1/scan", large.as_bytes(), |answer| {
+            answer.status == 422
+        })
+        .await;
 }
 
 #[tokio::test]
@@ -225,10 +212,14 @@ async fn an_answer_that_nobody_reads_is_dropped() {
     );
 
     let mut closed = without_window(service.address, "/openapi.json", None).await;
-    let refused = until(429, &client, "GET", "/openapi.json", b"").await;
+    let refused = client
+        .until("/openapi.json", |answer| answer.status == 429)
+        .await;
     let why = refused.error(429, "RATE_LIMITED");
     assert!(why.contains("http.answer_memory_mib"), "{why}");
-    until(200, &client, "GET", "/openapi.json", b"").await;
+    client
+        .until("/openapi.json", |answer| answer.status == 200)
+        .await;
 
     let mut rest = Vec::new();
     let ended = tokio::time::timeout(LONG, closed.read_to_end(&mut rest)).await;
@@ -287,7 +278,7 @@ async fn a_stored_page_has_memory_before_it_is_read() {
     let answer = client.get(&format!("{without_body}?format=signals")).await;
     assert!(answer.ok()["signals"].is_object(), "nothing large is read");
     drop(held);
-    let answer = until(200, &client, "GET", &signals, b"").await;
+    let answer = client.until(&signals, |answer| answer.status == 200).await;
     assert!(answer.body.len() < 10_000, "{}", answer.text());
 }
 
@@ -312,7 +303,11 @@ async fn a_scan_without_memory_for_its_answer_is_not_billed() {
     assert_eq!(service.billed().await, (pages + 1, cloud));
     drop(held);
     let body = json!({"url": url}).to_string();
-    until(200, &client, "POST", "/v1/scan", body.as_bytes()).await;
+    client
+        .send_until("POST", "/v1/scan", body.as_bytes(), |answer| {
+            answer.status == 200
+        })
+        .await;
 }
 
 #[tokio::test]
@@ -365,7 +360,10 @@ async fn a_list_of_many_pages_has_memory_before_it_is_made() {
     }
     drop(held);
     for (path, list, count) in &paths {
-        let answer = until(200, &client, "GET", path, b"").await.json();
+        let answer = client
+            .until(path, |answer| answer.status == 200)
+            .await
+            .json();
         assert_eq!(answer[*list].as_array().unwrap().len(), *count, "{path}");
     }
 }

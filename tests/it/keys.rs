@@ -237,11 +237,11 @@ async fn another_node_refuses_a_revoked_key() {
     here.get(LOGS).await.error(401, "UNAUTHORIZED");
     // Half a second at most: the node checks the database before it trusts its cache. A cache
     // entry expires only after a minute.
-    let forgotten = async { while there.get(LOGS).await.status == 200 {} };
-    tokio::time::timeout(Duration::from_secs(20), forgotten)
-        .await
-        .expect("the other node refuses the key");
-    there.get(LOGS).await.error(401, "UNAUTHORIZED");
+    let forgotten = there.until(LOGS, |answer| answer.status != 200);
+    let refused = tokio::time::timeout(Duration::from_secs(20), forgotten).await;
+    refused
+        .expect("the other node refuses the key")
+        .error(401, "UNAUTHORIZED");
     second.at(node.address).get(LOGS).await.ok();
 }
 

@@ -481,11 +481,8 @@ async fn a_suspended_project_is_refused_until_resumed() {
     let now = service.app.clock.now();
     assert!(store.suspend_project(project, Some(now)).await.unwrap());
     // Done as on the command line: this process has to notice it.
-    let mut answer = client.get("/v1/logs").await;
-    while answer.status == 200 {
-        answer = client.get("/v1/logs").await;
-    }
-    answer.error(403, "FORBIDDEN");
+    let refused = client.until("/v1/logs", |answer| answer.status != 200);
+    refused.await.error(403, "FORBIDDEN");
     let refused = service
         .app
         .accounts
@@ -494,5 +491,7 @@ async fn a_suspended_project_is_refused_until_resumed() {
         .await;
     assert!(matches!(refused, Err(QuotaError::Suspended)));
     store.suspend_project(project, None).await.unwrap();
-    while client.get("/v1/logs").await.status != 200 {}
+    client
+        .until("/v1/logs", |answer| answer.status == 200)
+        .await;
 }

@@ -151,9 +151,8 @@ async fn scans_and_tier_changes_show_at_once() {
         .await
         .unwrap();
     // Done as on the command line: this process notices it by itself.
-    while client.get("/v1/usage").await.ok()["tier"] == "free" {}
-    let usage = client.get("/v1/usage").await.ok();
-    assert_eq!(usage["daily_pages"]["cap"], 2_000);
+    let changed = client.until("/v1/usage", |answer| answer.ok()["tier"] != "free");
+    assert_eq!(changed.await.ok()["daily_pages"]["cap"], 2_000);
 }
 
 #[tokio::test]

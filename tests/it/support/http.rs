@@ -1,10 +1,17 @@
 //! A client that sends exactly what it is given and returns the whole response.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+
+/// Longer than any limit of these tests: what has not happened by then will not happen.
+pub const LONG: Duration = Duration::from_secs(120);
+
+/// Between two requests that ask for the same thing.
+const PACE: Duration = Duration::from_millis(10);
 
 /// One connection per request.
 #[derive(Clone, Debug)]
@@ -65,6 +72,33 @@ impl Client {
 
     pub async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"").await
+    }
+
+    /// The first answer that is as wanted: for what the service decides in its own time. It asks
+    /// at a pace, since on a quick machine a loop without one is refused by http.rate.key.
+    pub async fn until(&self, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {
+        self.send_until("GET", path, b"", wanted).await
+    }
+
+    /// As [`Self::until`], for any request.
+    pub async fn send_until(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        wanted: impl Fn(&Answer) -> bool,
+    ) -> Answer {
+        let asking = async {
+            loop {
+                let answer = self.send(method, path, &[], body).await;
+                if wanted(&answer) {
+                    return answer;
+                }
+                tokio::time::sleep(PACE).await;
+            }
+        };
+        let answer = tokio::time::timeout(LONG, asking).await;
+        answer.unwrap_or_else(|_| panic!("{path} is never answered as wanted"))
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
