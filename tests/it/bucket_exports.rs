@@ -11,7 +11,7 @@ use orbweaver_tests::s3::{ACCESS_KEY, Fault, S3, SECRET_KEY};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::support::runs::{Written, begin, done, end, without_workers, write};
+use crate::support::runs::{Written, begin, done, done_of, end, without_workers, write};
 use crate::support::{Client, Names, Service};
 
 /// Pages with a body that compresses badly, `kib` each.
@@ -381,6 +381,66 @@ async fn a_project_has_a_bounded_number_of_exports_under_way() {
         queue(&client, run, &body).await;
         client.post(&path, &body).await.error(429, "RATE_LIMITED");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_buckets_cost_others_a_turn_and_no_more() {
+    // Parts that the service sends at the same time.
+    const SLOTS: usize = 4;
+    let s3 = S3::start().await.expect("a server");
+    let service = without_workers(false, |_| {}).await;
+    s3.hold("/slow");
+    let large = pages(0..36, 1 << 10);
+    let mut slow = Vec::new();
+    for n in 0..SLOTS {
+        let client = service.other_project(&format!("slow-{n}")).await;
+        secrets(&client, &s3).await;
+        let run = done_of(&service, &client, &large).await;
+        let mut body = request(&s3, "ndjson", "html");
+        body["to"] = json!(s3.url(&format!("slow/{n}")));
+        let place = queue(&client, run, &body).await;
+        slow.push((client, run, place));
+    }
+    let client = service.client();
+    secrets(&client, &s3).await;
+    let run = done(&service, &pages(0..2, 1)).await;
+
+    let worker = work(&service);
+    let all_held = async || {
+        while s3.held() < SLOTS {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    all_held().await;
+    let place = queue(&client, run, &request(&s3, "ndjson", "title")).await;
+    reaches(&client, &place, &["running"]).await;
+    // The first part of each slow one is taken, and the second, should they ask for their turns
+    // first. No third one is.
+    let slowly = async {
+        s3.let_through(SLOTS);
+        all_held().await;
+        s3.let_through(SLOTS);
+        std::future::pending().await
+    };
+    let export = tokio::select! {
+        export = reaches(&client, &place, &["done", "failed"]) => export,
+        () = slowly => unreachable!(),
+    };
+    assert_eq!(export["status"], "done", "{export}");
+    for (client, _, place) in &slow {
+        assert_eq!(client.get(place).await.ok()["status"], "running");
+    }
+    // What was put down between turns is taken up again where it was.
+    s3.let_through(1_000);
+    for (n, (client, run, place)) in slow.iter().enumerate() {
+        let export = reaches(client, place, &["done", "failed"]).await;
+        assert_eq!(export["status"], "done", "{export}");
+        let file = std::fs::read(s3.bucket().join(format!("slow/{n}/crawl-{run}.ndjson")));
+        let file = file.expect("the object");
+        assert!(file.len() > 33 << 20, "{} bytes", file.len());
+        assert!(file == direct(client, *run, "format=ndjson&include=html").await);
+    }
+    worker.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -76,7 +76,12 @@ pub async fn begin(service: &Service) -> LeasedRun {
 
 /// As [`begin`], with this body of the request.
 pub async fn begin_with(service: &Service, body: &serde_json::Value) -> LeasedRun {
-    let answer = service.client().post("/v1/crawls", body).await;
+    begin_of(service, &service.client(), body).await
+}
+
+/// As [`begin_with`], for any client.
+async fn begin_of(service: &Service, client: &Client, body: &serde_json::Value) -> LeasedRun {
+    let answer = client.post("/v1/crawls", body).await;
     assert_eq!(answer.status, 202, "{}", answer.text());
     let now = service.app.clock.now();
     let leased = service
@@ -224,6 +229,13 @@ pub async fn end(service: &Service, leased: &LeasedRun) -> RunId {
         .await;
     assert!(done.expect("a database"));
     leased.lease.run
+}
+
+/// A finished run with these pages, of any client.
+pub async fn done_of(service: &Service, client: &Client, pages: &[Written]) -> RunId {
+    let leased = begin_of(service, client, &json!({"url": SEED})).await;
+    write(service, &leased, 0, pages).await;
+    end(service, &leased).await
 }
 
 /// A finished run with these pages.

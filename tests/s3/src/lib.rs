@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -21,6 +22,7 @@ use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 /// Id of the server's access key.
@@ -72,6 +74,9 @@ struct Shared {
     /// Every request answered with this status, while set.
     down: Mutex<Option<StatusCode>>,
     requests: Mutex<Vec<Method>>,
+    /// Uploads below this path wait to be let through, one by one.
+    held: Mutex<Option<(String, Arc<Semaphore>)>>,
+    waiting: AtomicUsize,
 }
 
 /// A running server.
@@ -175,6 +180,23 @@ impl S3 {
         *self.shared.down.lock() = status;
     }
 
+    /// Holds uploads back from now on whose path contains `part`.
+    pub fn hold(&self, part: &str) {
+        *self.shared.held.lock() = Some((part.to_owned(), Arc::new(Semaphore::new(0))));
+    }
+
+    /// Number of uploads that are held back now.
+    pub fn held(&self) -> usize {
+        self.shared.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Lets `count` uploads through that are held back, or will be.
+    pub fn let_through(&self, count: usize) {
+        if let Some((_, through)) = &*self.shared.held.lock() {
+            through.add_permits(count);
+        }
+    }
+
     /// Number of requests with this method so far.
     pub fn requests(&self, method: &Method) -> usize {
         let requests = self.shared.requests.lock();
@@ -245,6 +267,17 @@ async fn answer(
             None => None,
         }
     };
+    if request.method() == Method::PUT {
+        let held = shared.held.lock().clone();
+        if let Some((part, through)) = held
+            && request.uri().path().contains(&part)
+        {
+            shared.waiting.fetch_add(1, Ordering::Relaxed);
+            let through = through.acquire().await;
+            shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            through.map_err(|_| Dropped)?.forget();
+        }
+    }
     match fault {
         Some(Fault::Busy(seconds)) => {
             return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, seconds));

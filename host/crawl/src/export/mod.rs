@@ -48,11 +48,20 @@ const PIECE: usize = 64 << 10;
 
 /// An export on its way out.
 pub struct Export {
-    pages: Pages,
+    store: Store,
+    pipeline: Pipeline,
+    run: Run,
+    /// What is left of it.
+    spec: ExportSpec,
+    /// `None` until pages are wanted, and after a pause.
+    pages: Option<Pages>,
     /// `None` after the end.
     writer: Option<Writer>,
     /// Pages that were written.
     written: u64,
+    /// The offset of the first page behind the last one that may be written.
+    end: u64,
+    _permit: Option<ExportPermit>,
 }
 
 impl Export {
@@ -68,18 +77,31 @@ impl Export {
         spec: ExportSpec,
         permit: Option<ExportPermit>,
     ) -> Result<Self, ScanError> {
-        let writer = Writer::new(run, &spec)?;
-        let pages = Pages::new(store, pipeline, run, spec, permit).await?;
         Ok(Self {
-            pages,
-            writer: Some(writer),
+            store: store.clone(),
+            pipeline: pipeline.clone(),
+            run: run.clone(),
+            pages: Some(Pages::new(store, pipeline, run, spec).await?),
+            writer: Some(Writer::new(run, &spec)?),
             written: 0,
+            end: spec.offset + u64::from(spec.limit),
+            spec,
+            _permit: permit,
         })
     }
 
     /// Number of pages in what was handed over.
     pub const fn pages(&self) -> u64 {
         self.written
+    }
+
+    /// Drops what was read ahead; [`next`](Self::next) reads it again. For a receiver that takes
+    /// nothing for a while.
+    pub fn pause(&mut self) {
+        // After the last page, only what was read tells whether there are more.
+        if self.spec.limit > 0 {
+            self.pages = None;
+        }
     }
 
     /// The next bytes; `None` after the last ones.
@@ -90,9 +112,7 @@ impl Export {
     pub async fn next(&mut self) -> Result<Option<Bytes>, ScanError> {
         let mut out = Vec::new();
         while let Some(mut writer) = self.writer.take() {
-            let page = self.pages.stream.try_next().await?;
-            self.written += u64::from(page.is_some());
-            match page {
+            match self.page().await? {
                 Some(page) if writer.is_cheap() => {
                     writer.page(&page, &mut out)?;
                     self.writer = Some(writer);
@@ -106,7 +126,8 @@ impl Export {
                     (self.writer, out) = (Some(kept), bytes);
                 }
                 None => {
-                    let next = self.pages.next_offset();
+                    let more = self.pages.as_ref().is_some_and(Pages::more);
+                    let next = more.then_some(self.end);
                     let finished = move || {
                         writer.end(next, &mut out)?;
                         Ok::<_, ScanError>(out)
@@ -119,6 +140,24 @@ impl Export {
             }
         }
         Ok(None)
+    }
+
+    async fn page(&mut self) -> Result<Option<ExportedPage>, ScanError> {
+        let pages = match &mut self.pages {
+            Some(pages) => pages,
+            None => {
+                let pages = Pages::new(&self.store, &self.pipeline, &self.run, self.spec).await?;
+                self.pages.insert(pages)
+            }
+        };
+        let page = pages.stream.try_next().await?;
+        if let Some(page) = &page {
+            self.written += 1;
+            self.spec.after = page.id;
+            self.spec.offset = 0;
+            self.spec.limit -= 1;
+        }
+        Ok(page)
     }
 }
 
@@ -133,5 +172,5 @@ pub async fn export_pages(
     run: &Run,
     spec: ExportSpec,
 ) -> Result<futures::stream::BoxStream<'static, Result<ExportedPage, ScanError>>, ScanError> {
-    Ok(Pages::new(store, pipeline, run, spec, None).await?.stream)
+    Ok(Pages::new(store, pipeline, run, spec).await?.stream)
 }

@@ -14,7 +14,6 @@ use orbweaver_store::crawl::{PageRange, PageRecord, PageSummary, Run};
 use orbweaver_store::{Store, StoreError, StoredBody, StoredPage};
 
 use super::format::ExportFormat;
-use super::gate::ExportPermit;
 use super::include::Include;
 use super::page::{ExportedPage, Response};
 
@@ -61,8 +60,6 @@ pub(super) struct Pages {
     pub(super) stream: BoxStream<'static, Result<ExportedPage, ScanError>>,
     /// Whether there are pages behind the last one.
     more: Arc<AtomicBool>,
-    end: u64,
-    _permit: Option<ExportPermit>,
 }
 
 impl Pages {
@@ -71,7 +68,6 @@ impl Pages {
         pipeline: &Pipeline,
         run: &Run,
         spec: ExportSpec,
-        permit: Option<ExportPermit>,
     ) -> Result<Self, ScanError> {
         let mut include = spec.include;
         include.markdown |= spec.format == ExportFormat::Zip;
@@ -128,17 +124,12 @@ impl Pages {
         })
         .buffered(AHEAD)
         .boxed();
-        Ok(Self {
-            stream,
-            more,
-            end: spec.offset + u64::from(spec.limit),
-            _permit: permit,
-        })
+        Ok(Self { stream, more })
     }
 
-    /// The offset of the first page behind the last one, once all are read.
-    pub(super) fn next_offset(&self) -> Option<u64> {
-        self.more.load(Ordering::Relaxed).then_some(self.end)
+    /// Whether there are pages behind the last one, once all are read.
+    pub(super) fn more(&self) -> bool {
+        self.more.load(Ordering::Relaxed)
     }
 }
 

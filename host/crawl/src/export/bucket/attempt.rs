@@ -231,16 +231,31 @@ impl Attempt<'_> {
         let run = store.run(self.export.project, self.export.run).await;
         let run = run.map_err(ScanError::from)?;
         let run = run.ok_or_else(|| Failure::new("NOT_FOUND", "the crawl was deleted"))?;
+        let exports = &self.crawls.bucket_exports;
+        let mut turn = exports.turn().await;
         let mut export = Export::new(store, pipeline, &run, spec, None).await?;
         let mut waiting = BytesMut::new();
         let mut parts = Vec::new();
         while let Some(piece) = export.next().await? {
             self.progress.pages.store(export.pages(), Ordering::Relaxed);
             waiting.extend_from_slice(&piece);
+            if waiting.len() < PART {
+                continue;
+            }
             while waiting.len() >= PART {
                 let part = waiting.split_to(PART).freeze();
                 parts.push(self.part(file, parts.len(), part).await?);
             }
+            drop(turn);
+            turn = match exports.turn_at_once() {
+                Some(turn) => turn,
+                None => {
+                    export.pause();
+                    // A copy: the buffer has room for parts.
+                    waiting = BytesMut::from(&waiting[..]);
+                    exports.turn().await
+                }
+            };
         }
         self.progress.pages.store(export.pages(), Ordering::Relaxed);
         let rest = waiting.freeze();
@@ -254,6 +269,7 @@ impl Attempt<'_> {
         if !rest.is_empty() {
             parts.push(self.part(file, parts.len(), rest).await?);
         }
+        drop(turn);
         let (_, size) = self.written();
         file.complete(&upload, parts, size).await?;
         *self.progress.upload.lock() = None;

@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use orbweaver_core::ids::{ExportId, ProjectId};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+
+/// Parts of files that are made and sent at the same time. Each is in memory until its bucket has
+/// taken it.
+const TURNS: usize = 4;
 
 /// The exports to buckets of this process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +20,11 @@ struct Inner {
     wake: Notify,
     stop: watch::Sender<bool>,
     running: Mutex<HashMap<ExportId, Running>>,
+    turns: Semaphore,
 }
+
+/// The turn of an export to make and send a part of its file, until it is dropped.
+pub(super) struct Turn<'a>(#[expect(dead_code, reason = "held")] SemaphorePermit<'a>);
 
 #[derive(Debug)]
 struct Running {
@@ -30,6 +38,7 @@ impl Default for Inner {
             wake: Notify::new(),
             stop: watch::Sender::new(false),
             running: Mutex::default(),
+            turns: Semaphore::new(TURNS),
         }
     }
 }
@@ -80,6 +89,20 @@ impl BucketExports {
             id,
             cancelled,
         }
+    }
+
+    /// Waits for a turn. Exports have theirs in the order in which they ask.
+    pub(super) async fn turn(&self) -> Turn<'_> {
+        match self.0.turns.acquire().await {
+            Ok(turn) => Turn(turn),
+            Err(_) => unreachable!("the semaphore is never closed"),
+        }
+    }
+
+    /// A turn, unless other exports wait for theirs.
+    pub(super) fn turn_at_once(&self) -> Option<Turn<'_>> {
+        // A permit that is given back goes to the first that waits, and is not available.
+        self.0.turns.try_acquire().ok().map(Turn)
     }
 
     /// Number of exports in progress.

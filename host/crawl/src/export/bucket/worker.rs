@@ -13,8 +13,9 @@ use tokio::time::timeout;
 use super::attempt;
 use crate::context::Crawls;
 
-/// Exports of this process at the same time. Each has a part of its file in memory.
-const CONCURRENT: usize = 4;
+/// Exports of this process at the same time, each of another project. They take turns at making and
+/// sending a part, so that slow buckets cost the exports of others no more than a turn.
+const CONCURRENT: usize = 32;
 /// Time for exports in progress when the process stops.
 const GRACE: Duration = Duration::from_secs(5);
 
