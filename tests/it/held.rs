@@ -1,7 +1,6 @@
 //! What the bodies of requests and answers may hold in memory.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use orbweaver_accounts::secret::Secret;
 use orbweaver_api::config::RateLimit;
