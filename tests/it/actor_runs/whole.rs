@@ -1,5 +1,6 @@
 //! A run from its request to its result.
 
+use orbweaver_accounts::tiers::Cap;
 use orbweaver_core::webhook::sign;
 use orbweaver_crawl::webhooks;
 use orbweaver_origin::{Origin, Reply};
@@ -162,6 +163,10 @@ async fn the_request_is_checked_before_anything_is_queued() {
         .post("/v1/actors/no-such/runs", &json!({}))
         .await
         .error(404, "NOT_FOUND");
+    client
+        .get("/v1/actors/%00/runs")
+        .await
+        .error(404, "NOT_FOUND");
     let links = "/v1/actors/check-links/runs";
     let error = client
         .post(links, &json!({"url": "http://10.0.0.1/"}))
@@ -196,6 +201,32 @@ async fn an_idempotency_key_queues_one_run() {
     let stranger = service.other_project("other").await;
     let other = stranger.post_with(RUNS, &key, &input).await;
     assert_ne!(other.json()["id"], first.json()["id"]);
+}
+
+#[tokio::test]
+async fn a_retry_gets_its_run_although_no_page_is_left() {
+    let (service, _folder) = service_with(|config| {
+        config
+            .tiers
+            .get_mut("free")
+            .expect("the tier")
+            .pages_per_day = Cap::at(1);
+    })
+    .await;
+    let client = service.other_project("shop").await;
+    let key = [("idempotency-key", "0d9b7a52-4c0e-4c55-8d0f-3f0a0c4e9a11")];
+    let input = json!({"do": "emit"});
+    let first = client.post_with(RUNS, &key, &input).await;
+    assert_eq!(first.status, 202, "{}", first.text());
+    let place = first.header("location").expect("a place");
+    assert_eq!(finished(&client, place).await["status"], "done");
+    client.post(RUNS, &input).await.error(429, "RATE_LIMITED");
+    let again = client.post_with(RUNS, &key, &input).await;
+    assert_eq!(again.status, 202, "{}", again.text());
+    assert_eq!(again.json()["id"], first.json()["id"]);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    let other = client.post_with(RUNS, &key, &json!({"do": "panic"})).await;
+    other.error(409, "CONFLICT");
 }
 
 #[tokio::test]

@@ -14,5 +14,5 @@ mod worker;
 
 pub use cleanup::{retain, run as clean_up};
 pub use live::LiveJobs;
-pub use submit::{JobRequest, submit};
+pub use submit::{JobRequest, submit, submitted};
 pub use worker::run as work;

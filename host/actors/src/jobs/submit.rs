@@ -36,23 +36,45 @@ pub async fn submit(
     let input = request.input.to_string();
     let created = actors
         .store
-        .create_job(&NewJob {
-            project,
-            actor: request.actor,
-            input: &input,
-            request_id: request.request_id,
-            webhook_url: request.webhook_url,
-            idem: request.idem,
-            enqueued_at: actors.clock.now(),
-            most_active: actors.job_config.queue_per_project,
-            most_input_bytes: actors
-                .job_config
-                .queue_mib_per_project
-                .saturating_mul(1 << 20),
-        })
+        .create_job(&new_job(actors, project, request, &input))
         .await?;
     if matches!(created, JobCreated::New(_)) {
         actors.jobs.wake();
     }
     Ok(created)
+}
+
+/// What the Idempotency-Key stands for, if it was used before: for a request that is refused for
+/// another reason.
+///
+/// # Errors
+/// If the database fails.
+#[crate::boxed]
+pub async fn submitted(
+    actors: &Actors,
+    project: ProjectId,
+    request: &JobRequest<'_>,
+) -> Result<Option<JobCreated>, StoreError> {
+    let new = new_job(actors, project, request, "");
+    actors.store.job_of_key(&new).await
+}
+
+fn new_job<'a>(
+    actors: &Actors,
+    project: ProjectId,
+    request: &JobRequest<'a>,
+    input: &'a str,
+) -> NewJob<'a> {
+    let config = &actors.job_config;
+    NewJob {
+        project,
+        actor: request.actor,
+        input,
+        request_id: request.request_id,
+        webhook_url: request.webhook_url,
+        idem: request.idem,
+        enqueued_at: actors.clock.now(),
+        most_active: config.queue_per_project,
+        most_input_bytes: config.queue_mib_per_project.saturating_mul(1 << 20),
+    }
 }

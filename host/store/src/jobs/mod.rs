@@ -19,7 +19,6 @@ use orbweaver_core::ids::{JobId, ProjectId};
 use crate::db::transact;
 use crate::error::StoreError;
 use crate::notices::Topic;
-use crate::runs::IDEMPOTENT;
 use crate::store::Store;
 use rows::columns;
 
@@ -179,14 +178,8 @@ impl Store {
     pub async fn create_job(&self, new: &NewJob<'_>) -> Result<JobCreated, StoreError> {
         transact!(self.db, tx => {
             sql::projects::lock(tx, new.project).await?;
-            if let Some((key, digest)) = new.idem {
-                sql::jobs::forget_key(tx, new, key, new.enqueued_at - IDEMPOTENT).await?;
-                if let Some((job, known)) = sql::jobs::by_key(tx, new, key).await? {
-                    return Ok(match known == digest {
-                        true => JobCreated::Replayed(Box::new(job)),
-                        false => JobCreated::OtherBody,
-                    });
-                }
+            if let Some(before) = sql::jobs::created_before(tx, new).await? {
+                return Ok(before);
             }
             let (active, bytes) = sql::jobs::count_active(tx, new.project).await?;
             if active >= u64::from(new.most_active) {
@@ -197,6 +190,13 @@ impl Store {
             }
             Ok(JobCreated::New(Box::new(sql::jobs::insert(tx, new).await?)))
         })
+    }
+
+    /// What [`create_job`](Self::create_job) answers if the Idempotency-Key was used before; `None`
+    /// if it was not.
+    #[crate::boxed]
+    pub async fn job_of_key(&self, new: &NewJob<'_>) -> Result<Option<JobCreated>, StoreError> {
+        transact!(self.db, tx => sql::jobs::created_before(tx, new).await)
     }
 
     /// Asks for the end of a job: a queued one is cancelled at once, a running one is marked for

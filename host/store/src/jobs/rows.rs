@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{JobId, ProjectId};
 
-use super::{Job, JobProgress, JobState, NewJob};
+use super::{Job, JobCreated, JobProgress, JobState, NewJob};
 use crate::db::per_database;
 use crate::error::StoreError;
 use crate::notices::Topic;
+use crate::runs::IDEMPOTENT;
 use crate::time::{from_ms, to_ms};
 
 #[derive(sqlx_macros::FromRow)]
@@ -85,8 +86,23 @@ struct KeyedRow {
 }
 
 per_database! {
+    /// What an Idempotency-Key that was used before stands for.
+    pub(crate) async fn created_before(
+        conn: &mut Conn,
+        new: &NewJob<'_>,
+    ) -> Result<Option<JobCreated>, StoreError> {
+        let Some((key, digest)) = new.idem else {
+            return Ok(None);
+        };
+        forget_key(conn, new, key, new.enqueued_at - IDEMPOTENT).await?;
+        Ok(by_key(conn, new, key).await?.map(|(job, known)| match known == digest {
+            true => JobCreated::Replayed(Box::new(job)),
+            false => JobCreated::OtherBody,
+        }))
+    }
+
     /// Frees an Idempotency-Key that a job accepted until `before` has.
-    pub(crate) async fn forget_key(
+    async fn forget_key(
         conn: &mut Conn,
         new: &NewJob<'_>,
         key: &str,
@@ -106,7 +122,7 @@ per_database! {
     }
 
     /// The job created with an Idempotency-Key, and the SHA-256 of its request's body.
-    pub(crate) async fn by_key(
+    async fn by_key(
         conn: &mut Conn,
         new: &NewJob<'_>,
         key: &str,

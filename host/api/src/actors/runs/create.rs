@@ -15,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::super::input::accepted;
 use super::answer::Status;
+use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::IdempotencyHeader;
@@ -87,13 +88,6 @@ pub(super) async fn create_run(
     if let Some(url) = webhook_url {
         validate::url(app, "webhook_url", url)?;
     }
-    // A run needs a page at least; the reservation goes back at once.
-    drop(
-        app.accounts
-            .quota
-            .reserve(project, Amount::pages(1))
-            .await?,
-    );
     let digest = payload.digest();
     let key = ctx.idempotency_key.map(|key| key.to_string());
     let request = JobRequest {
@@ -103,7 +97,21 @@ pub(super) async fn create_run(
         webhook_url,
         idem: key.as_deref().map(|key| (key, &digest)),
     };
-    match jobs::submit(&app.actors, project, &request).await? {
+    // A run needs a page at least; the reservation goes back at once.
+    let reserved = app.accounts.quota.reserve(project, Amount::pages(1)).await;
+    if let Err(refused) = reserved {
+        // A retry of what was accepted before is answered even at a cap.
+        return match jobs::submitted(&app.actors, project, &request).await? {
+            Some(before) => answer(app, before),
+            None => Err(refused.into()),
+        };
+    }
+    let created = jobs::submit(&app.actors, project, &request).await?;
+    answer(app, created)
+}
+
+fn answer(app: &App, created: JobCreated) -> Result<Response, ApiError> {
+    match created {
         JobCreated::New(job) => reference(*job),
         JobCreated::Replayed(job) => {
             let mut response = reference(*job)?;
