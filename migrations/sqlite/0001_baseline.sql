@@ -192,7 +192,8 @@ CREATE TABLE idempotency (
     status       BIGINT,
     -- Until then nobody else works on it; renewed while the work goes on.
     leased_until BIGINT NOT NULL,
-    content_type TEXT,
+    -- Of the answer, a line each: name, colon, value.
+    headers      TEXT,
     -- Packed with zstd.
     body         BLOB,
     created_at   BIGINT NOT NULL,

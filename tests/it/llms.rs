@@ -53,6 +53,25 @@ async fn the_answer_names_its_crawl_and_the_caller_decides_how_old_it_may_be() {
 }
 
 #[tokio::test]
+async fn a_repeated_answer_has_its_headers() {
+    let (service, origin) = (Service::start().await, site().await);
+    let key = [("idempotency-key", "7a5f0d0c-3f4b-4d27-9d0e-5a3b6f1e2c11")];
+    let body = json!({"url": origin.url("/")});
+    let ask = async || service.client().post_with(PATH, &key, &body).await;
+    let (first, again) = (ask().await, ask().await);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    for name in [
+        "content-type",
+        "orbweaver-crawl-id",
+        "orbweaver-crawl-finished-at",
+    ] {
+        assert!(first.header(name).is_some(), "{name}");
+        assert_eq!(again.header(name), first.header(name), "{name}");
+    }
+    assert_eq!(again.body, first.body);
+}
+
+#[tokio::test]
 async fn a_newer_crawl_for_something_else_does_not_hide_one_that_fits() {
     let (service, origin) = (Service::start().await, site().await);
     let (client, url) = (service.client(), origin.url("/"));

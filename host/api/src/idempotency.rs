@@ -6,12 +6,13 @@
 //! the work again, billed once.
 
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::future::Future;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use orbweaver_engine::within_request;
 use orbweaver_pipeline::sized;
 use orbweaver_store::{
@@ -212,16 +213,12 @@ impl Keeper<'_> {
         let body: Bytes = axum::body::to_bytes(body, usize::MAX)
             .await
             .map_err(|error| ApiError::internal(&error))?;
-        let content_type = parts
-            .headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or("application/json");
+        let headers = head(&parts.headers);
         let packed = match body.len() <= MAX_KEPT_BYTES {
             true => pack(body.clone()).await,
             false => None,
         };
-        let kept = packed.as_ref().map(|packed| (content_type, packed));
+        let kept = packed.as_ref().map(|packed| (&*headers, packed));
         let status = status.as_u16();
         if let Err(error) = store
             .keep_answer(project, path, self.key, status, kept)
@@ -230,12 +227,12 @@ impl Keeper<'_> {
             // The work is done, so the client gets its answer now.
             tracing::warn!(%error, "cannot keep an answer for its Idempotency-Key yet");
             let (store, path, key) = self.row();
-            let kept = packed.map(|packed| (content_type.to_owned(), packed));
+            let kept = packed.map(|packed| (headers, packed));
             insist(move || {
                 let (store, path, key) = (store.clone(), path.clone(), key.clone());
                 let kept = kept.clone();
                 async move {
-                    let kept = kept.as_ref().map(|(kind, packed)| (&**kind, packed));
+                    let kept = kept.as_ref().map(|(head, packed)| (&**head, packed));
                     store.keep_answer(project, &path, &key, status, kept).await
                 }
             });
@@ -262,19 +259,34 @@ async fn pack(body: Bytes) -> Option<PackedAnswer> {
         .ok()
 }
 
+/// The headers of an answer as they are kept: all but those of its transfer.
+fn head(headers: &HeaderMap) -> String {
+    let mut head = String::new();
+    for (name, value) in headers {
+        if let Ok(value) = value.to_str()
+            && name != header::CONTENT_LENGTH
+        {
+            let _ = writeln!(head, "{name}: {value}");
+        }
+    }
+    head
+}
+
 async fn replay(answer: KeptAnswer) -> Result<Response, ApiError> {
     let KeptAnswer {
         status,
-        content_type,
+        headers,
         body,
     } = answer;
     let body = sized(body.packed_bytes() * EXPANSION, move || body.unpack()).await??;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-    let mut response = (status, body).into_response();
-    if let Ok(content_type) = HeaderValue::from_str(&content_type) {
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, content_type);
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let kept = headers.lines().filter_map(|line| line.split_once(": "));
+    for (name, value) in kept {
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse()) {
+            response.headers_mut().append(name, value);
+        }
     }
     response
         .headers_mut()

@@ -29,8 +29,8 @@ const REUSED: &str = "/v1/crawls";
 pub struct KeptAnswer {
     /// HTTP status.
     pub status: u16,
-    /// `Content-Type`.
-    pub content_type: String,
+    /// Its headers, a line each: name, colon, value.
+    pub headers: String,
     /// The body.
     pub body: PackedAnswer,
 }
@@ -89,7 +89,7 @@ pub enum Claim {
 struct AnswerRow {
     body_hash: Vec<u8>,
     status: Option<i64>,
-    content_type: Option<String>,
+    headers: Option<String>,
     body: Option<Vec<u8>>,
     created_at: i64,
 }
@@ -230,7 +230,7 @@ impl Store {
             .await?;
             let is_mine = taken_over.rows_affected() == 1;
             let row: Option<AnswerRow> = sqlx::query_as(
-                "SELECT body_hash, status, content_type, body, created_at FROM idempotency
+                "SELECT body_hash, status, headers, body, created_at FROM idempotency
                  WHERE project_id = $1 AND path = $2 AND idem_key = $3",
             )
             .bind(project.get())
@@ -254,10 +254,10 @@ impl Store {
                 since: from_ms(row.created_at),
             });
         }
-        Ok(match (row.status, row.content_type, row.body) {
-            (Some(status), Some(content_type), Some(body)) => Claim::Replay(KeptAnswer {
+        Ok(match (row.status, row.headers, row.body) {
+            (Some(status), Some(headers), Some(body)) => Claim::Replay(KeptAnswer {
                 status: u16::try_from(status).unwrap_or_default(),
-                content_type,
+                headers,
                 body: PackedAnswer(body),
             }),
             (None, _, _) => Claim::Busy,
@@ -289,7 +289,7 @@ impl Store {
         })
     }
 
-    /// Keeps the answer; `None` if it is too large to keep.
+    /// Keeps the answer: its headers and its body; `None` if it is too large to keep.
     #[crate::boxed]
     pub async fn keep_answer(
         &self,
@@ -301,14 +301,14 @@ impl Store {
     ) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query(
-                "UPDATE idempotency SET status = $4, content_type = $5, body = $6
+                "UPDATE idempotency SET status = $4, headers = $5, body = $6
                  WHERE project_id = $1 AND path = $2 AND idem_key = $3",
             )
             .bind(project.get())
             .bind(path)
             .bind(key)
             .bind(i64::from(status))
-            .bind(answer.map(|(content_type, _)| content_type))
+            .bind(answer.map(|(headers, _)| headers))
             .bind(answer.map(|(_, body)| &*body.0))
             .execute(&mut *tx)
             .await?;

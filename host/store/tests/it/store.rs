@@ -474,13 +474,13 @@ async fn an_idempotency_key_is_claimed_once(options: Options) {
             "/v1/scan",
             "key",
             201,
-            Some(("application/json", &body_of(b"{}"))),
+            Some(("content-type: application/json\n", &body_of(b"{}"))),
         )
         .await
         .unwrap();
     let kept = KeptAnswer {
         status: 201,
-        content_type: "application/json".to_owned(),
+        headers: "content-type: application/json\n".to_owned(),
         body: body_of(b"{}"),
     };
     assert_eq!(kept.body.unpack().unwrap(), b"{}");
