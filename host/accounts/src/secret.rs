@@ -7,9 +7,10 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
-/// A secret: formatted and serialised as `***`.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+use orbweaver_core::redact::{MASK, MASKED};
+
+/// A secret: formatted and serialised as `***`, which is refused as a value.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
@@ -26,23 +27,33 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
+        f.write_str(MASK)
     }
 }
 
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
+        f.write_str(MASK)
     }
 }
 
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("***")
+        serializer.serialize_str(MASK)
     }
 }
 
-/// A URL whose user name and password are shown as `***`.
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let secret = String::deserialize(deserializer)?;
+        match secret == MASK {
+            true => Err(D::Error::custom(MASKED)),
+            false => Ok(Self(secret)),
+        }
+    }
+}
+
+/// A URL whose user name and password are shown as `***`, which is refused in their place.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SafeUrl(String);
 
@@ -74,9 +85,11 @@ pub fn redact_url(url: &str) -> String {
 
 impl<'de> Deserialize<'de> for SafeUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(D::Error::custom)
+        let url = String::deserialize(deserializer)?;
+        if url.contains("://***@") {
+            return Err(D::Error::custom(MASKED));
+        }
+        url.parse().map_err(D::Error::custom)
     }
 }
 
@@ -123,6 +136,9 @@ mod tests {
         );
         assert_eq!(shown, "*** *** \"***\"");
         assert_eq!(secret.expose(), "orb_hidden");
+        let read = serde_json::from_str::<Secret>;
+        assert_eq!(read("\"orb_hidden\"").unwrap(), secret);
+        assert!(read("\"***\"").is_err());
     }
 
     #[test]
@@ -135,6 +151,9 @@ mod tests {
             ("sqlite:/tmp/a.db", "sqlite:/tmp/a.db"),
         ] {
             assert_eq!(SafeUrl::new(url).to_string(), shown);
+            let shown = serde_json::to_string(shown).unwrap();
+            let is_whole = url == SafeUrl::new(url).to_string();
+            assert_eq!(serde_json::from_str::<SafeUrl>(&shown).is_ok(), is_whole);
         }
     }
 }

@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// What stands in place of a credential.
 pub const MASK: &str = "***";
+/// Why [`MASK`] is refused where a credential is read.
+pub const MASKED: &str = "*** stands for a secret that is not shown: set the secret itself";
 
 /// Parts of names whose values are credentials, in lower case and without separators.
 const PARTS: [&str; 18] = [

@@ -22,6 +22,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use orbweaver_core::guard::{Host, Rule, parse_strict};
+use orbweaver_core::redact::MASKED;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 use utoipa::ToSchema;
@@ -177,9 +178,11 @@ impl Serialize for ProxyUrl {
 
 impl<'de> Deserialize<'de> for ProxyUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        let url = String::deserialize(deserializer)?;
+        if url.contains("://***@") {
+            return Err(serde::de::Error::custom(MASKED));
+        }
+        url.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -30,6 +30,17 @@ fn projects_are_created_listed_and_changed() {
         ],
     );
     assert!(set.status.success());
+    // What no scan could use is refused here.
+    let path = [
+        "project",
+        "set",
+        "shop",
+        "--proxy-url",
+        "http://p.example:1/x",
+    ];
+    let refused = run(&data, &path);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--proxy-url: "));
     let listed = run(&data, &["project", "list"]);
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(
@@ -55,21 +66,30 @@ fn the_configuration_is_printed_with_explanations() {
     let output = config
         .arg("config")
         .env("ORBWEAVER_BOOTSTRAP_KEY", KEY)
+        .env("ORBWEAVER_BILLING__WEBHOOK_SECRET", "whsec_hidden")
+        .env("ORBWEAVER_DATABASE_URL", "postgres://user:hidden@db/x")
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    assert!(!text.contains(KEY), "secrets are redacted");
+    for secret in [KEY, "hidden"] {
+        assert!(!text.contains(secret), "secrets are redacted");
+    }
     assert!(text.contains("from: ORBWEAVER_DATA_DIR"), "{text}");
-    // The printed configuration can be read back.
+    // The printed configuration can be read back; no secret becomes its mask.
     let file = data.path().join("orbweaver.toml");
-    std::fs::write(&file, text.replace("bootstrap_key = \"***\"\n", "")).unwrap();
+    std::fs::write(&file, &text).unwrap();
     let again = run(&data, &["config", "--config", &file.to_string_lossy()]);
     assert!(
         again.status.success(),
         "{}",
         String::from_utf8_lossy(&again.stderr)
     );
+
+    std::fs::write(&file, "[billing]\nwebhook_secret = \"***\"").unwrap();
+    let masked = run(&data, &["config", "--config", &file.to_string_lossy()]);
+    assert_eq!(masked.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&masked.stderr).contains("not shown"));
 
     std::fs::write(&file, "lisen = \"x\"").unwrap();
     let wrong = run(&data, &["config", "--config", &file.to_string_lossy()]);

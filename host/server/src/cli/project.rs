@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
+use orbweaver_fetch::ProxyUrl;
 use orbweaver_store::{CloudMode, KeyHash, NewKey, NewProject, ProjectChange, Store, StoreError};
 
 use super::Common;
@@ -231,12 +232,8 @@ fn unknown_tier(config: &Config, tier: &str) -> Option<String> {
 }
 
 fn proxy(url: &str) -> anyhow::Result<&str> {
-    match url::Url::parse(url) {
-        Ok(parsed)
-            if matches!(parsed.scheme(), "http" | "https" | "socks5") && parsed.has_host() =>
-        {
-            Ok(url)
-        }
-        _ => bail!("--proxy-url must be an http, https or socks5 URL"),
+    match url.parse::<ProxyUrl>() {
+        Ok(_) => Ok(url),
+        Err(rule) => bail!("--proxy-url: {rule}"),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use orbweaver_core::redact::MASK;
 use orbweaver_core::setting::{SettingInfo, Settings as _};
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::load::{Loaded, variable};
 use super::settings::Config;
 
 /// The current configuration as a TOML file; each setting with its help, flag, variable, default
-/// and source. Secrets are shown as `***`.
+/// and source. Settings with secrets are commented out, the secrets shown as `***`.
 pub fn reference(loaded: &Loaded) -> anyhow::Result<String> {
     let defaults = serde_json::to_value(Config::default())?;
     let values = serde_json::to_value(&loaded.config)?;
@@ -47,7 +48,14 @@ pub fn reference(loaded: &Loaded) -> anyhow::Result<String> {
                 let _ = writeln!(out, "# {name} =");
             }
             value => {
-                let _ = writeln!(out, "{name} = {}", show(value));
+                let shown = show(value);
+                let _ = match shown.contains(MASK) {
+                    true => writeln!(
+                        out,
+                        "# {name} = {shown} (a secret is not shown; set it here)"
+                    ),
+                    false => writeln!(out, "{name} = {shown}"),
+                };
             }
         }
     }
