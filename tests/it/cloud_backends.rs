@@ -376,6 +376,15 @@ async fn search_uses_the_provider_if_one_is_configured() {
     assert_eq!(results[1]["content"], "orb weavers");
     assert_eq!(vendor.asked()[0].1["num"], 7);
     assert_eq!(service.billed().await, (0, 2));
+    for (format, asked, content) in [("text", "markdown", "One"), ("raw", "raw", "# One")] {
+        let body = json!({"query": "orb weavers", "return_format": format});
+        let answer = service.client().post("/v1/cloud/search", &body).await.ok();
+        assert_eq!(answer["results"][0]["content"], content);
+        let last = vendor.asked();
+        let last = &last.last().expect("a request").1;
+        assert_eq!(last["return_format"], asked);
+    }
+    assert_eq!(service.billed().await, (0, 6));
     // Here too, a failure of the provider is reported as its own.
     for (query, says) in [
         ("402", "credit"),
@@ -390,7 +399,7 @@ async fn search_uses_the_provider_if_one_is_configured() {
         let message = answer.error(502, "FETCH_FAILED");
         assert!(message.contains(says), "{query}: {message}");
     }
-    assert_eq!(service.billed().await, (0, 2));
+    assert_eq!(service.billed().await, (0, 6));
 }
 
 #[tokio::test]

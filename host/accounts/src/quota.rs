@@ -247,6 +247,36 @@ impl Quota {
         }
     }
 
+    /// As [`reserve_up_to`](Self::reserve_up_to), for a call that may be a retry: where the caps leave
+    /// nothing, work that is already billed under one of the tokens, `each` of it, is allowed.
+    ///
+    /// # Errors
+    /// [`QuotaError::Capped`] with the cap that leaves nothing.
+    #[crate::boxed]
+    pub async fn reserve_up_to_for(
+        &self,
+        project: ProjectId,
+        want: Amount,
+        tokens: &[String],
+        each: Amount,
+    ) -> Result<Reservation, QuotaError> {
+        match self.reserve_up_to(project, want).await {
+            Err(QuotaError::Capped(cap)) => {
+                let billed = self.0.store.billed_tokens(project, tokens).await?;
+                if billed.is_empty() {
+                    return Err(QuotaError::Capped(cap));
+                }
+                let count = billed.len() as u64;
+                let allowed = Amount {
+                    pages: each.pages * count,
+                    cloud_pages: each.cloud_pages * count,
+                };
+                Ok(Reservation::free(project, allowed, self.0.clock.now()))
+            }
+            done => done,
+        }
+    }
+
     /// Reserves a page for each token, in order, as far as the caps reach: each token gets its
     /// reservation or the cap. Tokens that are already billed need no quota.
     ///

@@ -105,8 +105,9 @@ pub(super) async fn search(
 
 async fn run(work: Work, query: String, limit: u64, format: Format) -> Result<Response, ApiError> {
     let (quota, project) = (&work.app.accounts.quota, work.principal.project);
+    let want = Amount::cloud(limit);
     let mut reserved = quota
-        .reserve_up_to(project, Amount::cloud(limit))
+        .reserve_up_to_for(project, want, &[work.token.whole()], want)
         .await
         .map_err(ScanError::from)?;
     let limit = usize::try_from(reserved.left().cloud_pages.min(limit)).unwrap_or(0);

@@ -5,13 +5,14 @@ mod stored;
 mod web;
 
 use futures::StreamExt as _;
+use orbweaver_core::markdown::plain_text;
 use orbweaver_store::Principal;
 
 use crate::app::App;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, project_proxy};
 use orbweaver_pipeline::cloud::{Spent, micros};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Room, ScanError, blocking_of};
+use orbweaver_pipeline::{Document, Room, ScanError, blocking_of, sized};
 
 /// Results whose pages are fetched at once.
 const FETCHES: usize = 8;
@@ -58,17 +59,19 @@ pub async fn search(
     }
     let vendor = app.cloud.vendor();
     if vendor.is_configured() {
-        let hits = vendor.search(query, limit).await?;
+        let hits = vendor.search(query, limit, format == Format::Raw).await?;
         let each = share(micros(config.prices.vendor_search), hits.len(), spent);
-        return Ok(hits
-            .into_iter()
-            .map(|hit| SearchResult {
+        let mut results = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let content = told(hit.content.unwrap_or_default(), format).await?;
+            results.push(SearchResult {
                 url: hit.url,
                 title: hit.title,
-                content: fitting(room, hit.content.unwrap_or_default(), String::new()),
+                content: fitting(room, content, String::new()),
                 cost_micros: hit.cost_micros.unwrap_or(each),
-            })
-            .collect());
+            });
+        }
+        return Ok(results);
     }
     if let Some(key) = &config.brave_key {
         let teasers = web::brave(fetcher, &config.brave_url, key, query, limit).await?;
@@ -76,6 +79,14 @@ pub async fn search(
         return Ok(fetched(app, principal, teasers, format, each, room).await);
     }
     stored::search(app, principal, query, limit, format, room).await
+}
+
+/// What the provider says of a page, in the format asked for.
+async fn told(content: String, format: Format) -> Result<String, ScanError> {
+    match format {
+        Format::Text => sized(content.len(), move || plain_text(&content)).await,
+        Format::Markdown | Format::Commonmark | Format::Raw => Ok(content),
+    }
 }
 
 /// The content, if there is room for it, else what is there `instead`.

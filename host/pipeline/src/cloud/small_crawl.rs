@@ -107,7 +107,7 @@ impl Crawl {
         room: &Room,
         token: impl Fn(usize) -> String,
     ) -> Result<SmallCrawl, ScanError> {
-        let mut block = reserve(scans, principal, self.limit).await?;
+        let mut block = reserve(scans, principal, self.limit, &token).await?;
         let site = Site {
             scans,
             crawl: self,
@@ -346,9 +346,14 @@ async fn reserve(
     scans: &Scans,
     principal: &Principal,
     limit: u64,
+    token: &impl Fn(usize) -> String,
 ) -> Result<Reservation, QuotaError> {
-    let want = Amount::cloud(limit);
-    scans.quota.reserve_up_to(principal.project, want).await
+    let tokens = (0..usize::try_from(limit).unwrap_or(usize::MAX)).map(token);
+    let (tokens, want) = (tokens.collect::<Vec<_>>(), Amount::cloud(limit));
+    let (quota, project) = (&scans.quota, principal.project);
+    quota
+        .reserve_up_to_for(project, want, &tokens, Amount::cloud(1))
+        .await
 }
 
 fn origin(url: &str) -> Option<url::Origin> {

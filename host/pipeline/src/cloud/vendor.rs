@@ -225,15 +225,21 @@ impl Vendor {
         self.page(project, "/unblocker", job).await
     }
 
-    /// Searches the web; results have content where the provider includes it.
+    /// Searches the web; results have content where the provider includes it: HTML if it is to be
+    /// `raw`, else Markdown.
     #[crate::boxed]
-    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<SearchHit>, ScanError> {
+    pub async fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        raw: bool,
+    ) -> Result<Vec<SearchHit>, ScanError> {
         let body = json!({
             "search": query,
             "num": limit,
             "search_limit": limit,
             "fetch_page_content": true,
-            "return_format": "markdown",
+            "return_format": if raw { "raw" } else { "markdown" },
         });
         let answer = self
             .call(&self.fetcher, Method::POST, "/search", Some(body))
