@@ -327,12 +327,13 @@ async fn an_unconfigured_pool_names_its_setting() {
         .error(501, "NOT_IMPLEMENTED");
     assert!(message.contains("fetch.proxy_pools"), "{message}");
     // Validation of the body comes first, and proxy_url has precedence over the pool.
-    let mut body = with("proxy_pool", json!("mobile"));
-    body["depth"] = json!(0);
-    client
-        .post("/v1/crawls", &body)
-        .await
-        .error(422, "INVALID_INPUT");
+    for (field, wrong) in [("depth", json!(0)), ("cron", json!("nonsense"))] {
+        let mut body = with("proxy_pool", json!("mobile"));
+        body[field] = wrong;
+        let message = client.post("/v1/crawls", &body).await;
+        let message = message.error(422, "INVALID_INPUT");
+        assert!(message.starts_with(&format!("{field}: ")), "{message}");
+    }
     let mut body = with("proxy_pool", json!("mobile"));
     body["proxy_url"] = json!("http://user:hunter2@127.0.0.1:3128");
     let run = client.post("/v1/crawls", &body).await;

@@ -255,6 +255,12 @@ async fn failures_name_their_cause() {
         .await
         .error(422, "INVALID_INPUT");
     assert!(said.starts_with("path: "), "{said}");
+    let wrong = json!({"params": "limit=1"});
+    let said = client
+        .post("/v1/cloud/fetch/crates.io/crates/gone", &wrong)
+        .await;
+    let said = said.error(422, "INVALID_INPUT");
+    assert_eq!(said, "params: must be an object");
     assert_eq!(world.service.billed().await, (0, 0), "nothing was fetched");
 
     let crates = "/v1/cloud/fetch/crates.io/crates/gone";

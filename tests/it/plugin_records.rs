@@ -234,6 +234,7 @@ async fn what_is_kept_of_a_plugin_is_bounded_and_expires() {
         ("limit", "/v1/plugins/trap/logs?limit=501"),
         ("before", "/v1/plugins/trap/calls?before=0"),
         ("level", "/v1/plugins/trap/logs?level=loud"),
+        ("request_id", "/v1/plugins/trap/logs?request_id=%00"),
     ] {
         let refused = ours.get(path).await;
         assert!(refused.error(422, "INVALID_INPUT").starts_with(field));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use orbweaver_core::country;
+use orbweaver_core::cron::Schedule;
 use orbweaver_core::webhook::Event;
 use serde::Deserialize;
 use serde_json::Value;
@@ -279,6 +280,9 @@ impl CrawlRequest {
             return Err(InvalidField::new("extract.prompt", rule).into());
         }
         let hooks = hooks::request::check(pipeline, self.hooks.unwrap_or_default()).await?;
+        if let Some(cron) = &self.cron {
+            Schedule::parse(cron).map_err(|rule| InvalidField::new("cron", rule))?;
+        }
         if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
             && !pipeline.fetcher.has_pool(pool)
         {

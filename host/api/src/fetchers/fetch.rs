@@ -99,7 +99,7 @@ async fn fetch(
     payload: OptionalPayload<Map<String, Value>>,
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
-    let mut params = flattened(payload.value);
+    let mut params = flattened(payload.value)?;
     json_number::write_integers(&mut params);
     let engine = &ctx.engine();
     engine.await_fetchers().await;
@@ -132,9 +132,11 @@ async fn fetch(
 }
 
 /// Parameters at top level and those under `params` count alike.
-fn flattened(mut body: Map<String, Value>) -> Value {
-    if let Some(Value::Object(inner)) = body.remove("params") {
-        body.extend(inner);
+fn flattened(mut body: Map<String, Value>) -> Result<Value, ApiError> {
+    match body.remove("params") {
+        Some(Value::Object(inner)) => body.extend(inner),
+        None | Some(Value::Null) => {}
+        Some(_) => return Err(ApiError::invalid("params", "must be an object")),
     }
-    Value::Object(body)
+    Ok(Value::Object(body))
 }

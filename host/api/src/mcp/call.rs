@@ -2,7 +2,9 @@
 
 mod arguments;
 
+use orbweaver_fetch::PictureFormat;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Resource};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::follow::{self, Progress};
@@ -142,13 +144,17 @@ async fn scan(
     chars: usize,
 ) -> Result<Output, Failure> {
     let include = include(arguments.remove("include"))?;
+    let format = arguments
+        .get("screenshot")
+        .and_then(|options| options.get("format"));
+    let format = PictureFormat::deserialize(format.unwrap_or(&Value::Null)).unwrap_or_default();
     let mut answer = inside.json(ctx, request(endpoint, arguments)?).await?;
     let mut blocks = Vec::new();
     if let Some(answer) = answer.as_object_mut() {
         answer.retain(|name, _| !is_part(name) || include.iter().any(|part| part == name));
         if let Some(Value::String(image)) = answer.remove("screenshot") {
             if image.len() <= MAX_IMAGE {
-                blocks.push(ContentBlock::image(image, "image/png"));
+                blocks.push(ContentBlock::image(image, format.media_type()));
             } else {
                 let why = "the screenshot is too large for a result; POST /v1/scan returns it";
                 answer.insert("screenshot_error".to_owned(), json!(why));
@@ -166,7 +172,7 @@ fn is_part(name: &str) -> bool {
 }
 
 fn include(given: Option<Value>) -> Result<Vec<String>, Failure> {
-    let Some(given) = given else {
+    let Some(given) = given.filter(|given| !given.is_null()) else {
         return Ok(vec!["markdown".to_owned(), "metadata".to_owned()]);
     };
     let parts: Option<Vec<String>> = given.as_array().and_then(|parts| {

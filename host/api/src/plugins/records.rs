@@ -42,10 +42,10 @@ impl RecordParams {
             return Err(ApiError::invalid("before", "must be at least 1"));
         }
         let request_id = self.request_id.as_deref().unwrap_or_default();
-        if request_id.chars().count() > MAX_REQUEST_ID {
+        if request_id.chars().count() > MAX_REQUEST_ID || request_id.contains(char::is_control) {
             return Err(ApiError::invalid(
                 "request_id",
-                "must be at most 64 characters",
+                "must be at most 64 characters, and none a control character",
             ));
         }
         Ok(RecordPage {
