@@ -392,6 +392,13 @@ async fn screenshots_have_options() {
         said.starts_with("screenshot.selector: matches no visible element"),
         "{said}"
     );
+    let billed = service.billed().await;
+    let body = json!({"url": origin.url("/two"), "return_format": "png",
+        "screenshot": {"selector": "#missing"}});
+    let said = client.post("/v1/cloud/render", &body).await;
+    let said = said.error(422, "INVALID_INPUT");
+    assert!(said.starts_with("screenshot.selector: "), "{said}");
+    assert_eq!(service.billed().await, billed);
     for (format, start) in [("jpeg", &b"\xff\xd8\xff"[..]), ("webp", b"RIFF")] {
         let body = json!({"url": origin.url("/two"), "return_format": "png",
             "screenshot": {"format": format, "quality": 50}});

@@ -1,6 +1,7 @@
 //! `max_age_seconds`.
 
 use chrono::TimeDelta;
+use orbweaver_core::guard::HostList;
 use serde_json::json;
 
 use crate::support::{Service, Site, runs};
@@ -129,4 +130,33 @@ async fn bulk_applies_max_age_to_each_url() {
             .all(|item| item["ok"] == true)
     );
     assert_eq!((site.hits("/article"), site.hits("/echo")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_stored_page_is_not_served_once_its_host_is_refused() {
+    let (service, site) = (Service::start().await, Site::start().await);
+    let client = service.client();
+    let url = site.url("/article");
+    client.post("/v1/scan", &json!({"url": url})).await.ok();
+    let mut blocked = HostList::default();
+    blocked.add("127.0.0.1");
+    service.app.pipeline.fetcher.set_blocklist(blocked);
+    let body = json!({"url": url, "max_age_seconds": 600});
+    let refused = client.post("/v1/scan", &body).await;
+    refused.error(422, "INVALID_INPUT");
+    // The second is another spelling that has the same key.
+    let urls = [url.clone(), url.replace("://", ":/")];
+    let body = json!({"urls": urls, "max_age_seconds": 600});
+    let answer = client.post("/v1/scan/bulk", &body).await.ok();
+    for (n, item) in answer["items"]
+        .as_array()
+        .expect("items")
+        .iter()
+        .enumerate()
+    {
+        assert_eq!(item["ok"], false, "{item}");
+        let error = item["error"].as_str().expect("why");
+        let start = format!("SSRF check failed for urls[{n}]: ");
+        assert!(error.starts_with(&start), "{error}");
+    }
 }

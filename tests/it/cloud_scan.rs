@@ -68,6 +68,44 @@ async fn a_cached_rendered_page_answers_its_own_mode_and_auto() {
 }
 
 #[tokio::test]
+async fn auto_renders_a_stored_page_that_needs_it() {
+    let (service, origin) = (Service::start().await, app().await);
+    let client = service.client();
+    let body =
+        |mode: &str| json!({"url": origin.url("/app"), "cloud_mode": mode, "max_age_seconds": 600});
+    let plain = client.post("/v1/scan", &body("none")).await.ok();
+    assert_eq!(plain["cloud_mode"], "none");
+    let rendered = client.post("/v1/scan", &body("auto")).await.ok();
+    assert_eq!(rendered["cloud_mode"], "browser", "{rendered}");
+    // Without a browser, the stored page is the answer, and says what it lacks.
+    let without = Service::with(|config| config.browser = Some("/no/such/browser".into())).await;
+    let client = without.client();
+    client.post("/v1/scan", &body("none")).await.ok();
+    let asked = origin.count("/app");
+    let stored = client.post("/v1/scan", &body("auto")).await.ok();
+    assert_eq!(stored["errors"][0]["code"], "not-configured", "{stored}");
+    assert_eq!(origin.count("/app"), asked);
+}
+
+#[tokio::test]
+async fn a_picture_beside_a_stored_page_is_of_that_page() {
+    let (service, origin) = (Service::start().await, app().await);
+    let client = service.client();
+    let body = json!({"url": origin.url("/app"), "cloud_mode": "browser", "cookies": "who=ann",
+        "screenshot_inline": true, "max_age_seconds": 600});
+    for _ in 0..2 {
+        let answer = client.post("/v1/scan", &body).await.ok();
+        assert!(answer["screenshot"].is_string(), "{answer}");
+    }
+    let mut asked = origin.requests();
+    asked.retain(|request| request.path() == "/app");
+    assert!(asked.len() >= 2);
+    for request in asked {
+        assert_eq!(request.header("cookie"), Some("who=ann"));
+    }
+}
+
+#[tokio::test]
 async fn a_screenshot_with_a_scan_costs_one_more_cloud_page() {
     let (service, origin) = (Service::start().await, app().await);
     let client = service.client();

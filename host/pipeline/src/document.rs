@@ -14,6 +14,7 @@ use orbweaver_store::{BodyEncoding, Store, StoredBody, StoredPage};
 use sha2::{Digest as _, Sha256};
 
 use crate::blocking::blocking_of;
+use crate::cloud::detect::{Verdict, judge_stored};
 use crate::conversion::ConvertedDocument;
 use crate::error::ScanError;
 
@@ -273,6 +274,13 @@ impl Document {
         let page = self.make_page(&body, html);
         self.page = Some(Arc::clone(&page));
         Ok(page)
+    }
+
+    /// What a browser would be needed for, by the rules of `auto`, of a page that was not rendered.
+    pub(crate) async fn verdict(&mut self) -> Result<Verdict, ScanError> {
+        let (page, kind) = (self.page().await?, self.kind);
+        let bytes = page.parts().html.len();
+        blocking_of(bytes, move || judge_stored(page.parts(), kind)).await
     }
 
     /// The conversion's result, once there is one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use orbweaver_fetch::RenderExtras;
+use orbweaver_fetch::NoPicture;
 use orbweaver_store::Principal;
 
 use crate::answer::Picture;
@@ -21,14 +21,16 @@ pub(super) async fn screenshot(
     scans: &Scans,
     principal: &Arc<Principal>,
     spec: &ScanSpec,
-    taken: Option<Result<Bytes, String>>,
+    taken: Option<Result<Bytes, NoPicture>>,
     charge: &mut Charge,
 ) -> Option<(Picture, bool)> {
     if !spec.content.screenshot {
         return None;
     }
     let picture = match taken {
-        Some(taken) => taken.map(|png| (png, false)),
+        Some(taken) => taken
+            .map(|png| (png, false))
+            .map_err(|error| error.to_string()),
         None => take(scans, principal, spec, charge)
             .await
             .map_err(|error| match error {
@@ -58,14 +60,13 @@ async fn take(
     let job = Job {
         url: spec.url.clone(),
         user_agent: spec.user_agent.clone(),
-        render: Some(WaitPoint::Load),
+        // Rendered as the page is, so that it is a picture of that page.
+        render: Some(spec.browsing.point(WaitPoint::Load)),
         picture: true,
         proxy: project_proxy(principal)?,
         spent: charge.spent.clone(),
-        extras: RenderExtras {
-            picture: spec.browsing.picture.clone(),
-            ..RenderExtras::default()
-        },
+        extras: spec.browsing.extras(&spec.url),
+        session: spec.browsing.session.clone(),
         ..Job::default()
     };
     let loaded = scans
@@ -75,10 +76,13 @@ async fn take(
     let is_cut = loaded.is_cut;
     loaded
         .picture
-        .unwrap_or_else(|| Err("the backend returned no picture".to_owned()))
+        .unwrap_or_else(|| {
+            let why = "the backend returned no picture".to_owned();
+            Err(NoPicture::Failed(why))
+        })
         .map(|png| (png, is_cut))
-        .map_err(|message| ScanError::Fetch {
+        .map_err(|error| ScanError::Fetch {
             kind: FailureKind::Fetch(orbweaver_fetch::Kind::Browser),
-            message,
+            message: error.to_string(),
         })
 }

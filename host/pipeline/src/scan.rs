@@ -87,6 +87,9 @@ async fn run(
     let fits = |json: &Bytes| room.map_or(Ok(()), |room| room.take(json.len()));
     let project = principal.project;
     let pipeline = &scans.pipeline.of_project(project);
+    // A stored page is served only if its URL may be fetched now.
+    let judged = pipeline.fetcher.judge(&spec.url);
+    judged.map_err(|refusal| ScanError::Refused(refusal.to_string()))?;
     if let Some(since) = source::since(scans, spec)
         && let Some((json, mode)) =
             kept_answer(pipeline, project, spec, since, scans.store.is_shared())

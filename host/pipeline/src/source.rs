@@ -7,6 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::PageId;
 use orbweaver_core::key_hash::url_key;
 use orbweaver_core::user_agent;
+use orbweaver_fetch::NoPicture;
 use orbweaver_store::{CacheQuery, CloudMode, NewPage, Principal};
 use orbweaver_urls::KeyRules;
 
@@ -29,7 +30,7 @@ pub(super) struct SourcedPage {
     pub(super) page_key: PageKey,
     pub(super) row: PageRow,
     /// The screenshot taken with the page, if requested.
-    pub(super) picture: Option<Result<Bytes, String>>,
+    pub(super) picture: Option<Result<Bytes, NoPicture>>,
     /// The screenshots of its actions.
     pub(super) screenshots: Vec<Bytes>,
     /// Whether one of these shows only the beginning of what it is of.
@@ -95,6 +96,15 @@ pub(super) async fn find(
                 stored.and_then(|stored| Document::from_store(&scans.store, project, stored));
             if let (Some(mut document), Some(id)) = (document, id) {
                 document.url.clone_from(&spec.url);
+                let unrendered = match (spec.cloud_mode, mode) {
+                    (CloudMode::Auto, CloudMode::None) => match document.verdict().await? {
+                        Verdict::Good => None,
+                        // To be rendered, as if it were not stored.
+                        _ if scans.cloud.has_browser() => continue,
+                        verdict => Some(unrendered(verdict, "not-configured", NO_BROWSER)),
+                    },
+                    _ => None,
+                };
                 charge.came_by(mode);
                 return Ok(SourcedPage {
                     document,
@@ -103,7 +113,7 @@ pub(super) async fn find(
                     picture: None,
                     screenshots: Vec::new(),
                     is_cut: false,
-                    unrendered: None,
+                    unrendered,
                 });
             }
         }
@@ -168,16 +178,19 @@ impl Got {
     /// The answer to a plain request, whose page needs a browser.
     fn unrendered(loaded: Loaded, verdict: Verdict, code: &'static str, why: &str) -> Self {
         Self {
-            unrendered: Some(RoleError {
-                role: MODE_ROLE.to_owned(),
-                plugin: None,
-                code: code.into(),
-                message: format!(
-                    "the page needs a browser ({verdict}), but is not rendered: {why}"
-                ),
-            }),
+            unrendered: Some(unrendered(verdict, code, why)),
             ..Self::by(CloudMode::None, loaded)
         }
+    }
+}
+
+/// Why a page that needs a browser is not rendered.
+fn unrendered(verdict: Verdict, code: &'static str, why: &str) -> RoleError {
+    RoleError {
+        role: MODE_ROLE.to_owned(),
+        plugin: None,
+        code: code.into(),
+        message: format!("the page needs a browser ({verdict}), but is not rendered: {why}"),
     }
 }
 

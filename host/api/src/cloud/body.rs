@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use orbweaver_core::country::is_iso2;
-use orbweaver_fetch::CUT;
+use orbweaver_fetch::{CUT, NoPicture};
 use orbweaver_store::Amount;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -167,6 +167,9 @@ impl Work {
     async fn load_and_hold(&self, choice: Choice, job: &Job) -> Result<Loaded, ApiError> {
         let cloud = &self.app.cloud;
         let loaded = cloud.load(self.principal.project, choice, job).await?;
+        if job.picture {
+            picture(&loaded)?;
+        }
         let pictures = loaded.picture.iter().flatten().chain(&loaded.screenshots);
         let pictures: usize = pictures.map(Bytes::len).sum();
         self.hold(loaded.response.body.len() + pictures)?;
@@ -196,5 +199,20 @@ impl Work {
         let read = move || Document::from_response(loaded.response, at);
         let (document, _) = blocking_of(bytes, read).await?;
         Ok(document)
+    }
+}
+
+/// The picture of a page that was loaded with one.
+///
+/// # Errors
+/// Why there is none.
+pub fn picture(loaded: &Loaded) -> Result<&Bytes, ApiError> {
+    match &loaded.picture {
+        Some(Ok(picture)) => Ok(picture),
+        Some(Err(NoPicture::Field(rule))) => Err(ApiError::breaks(rule.clone())),
+        Some(Err(NoPicture::Failed(why))) => {
+            Err(ApiError::fetch_failed(format!("no picture: {why}")))
+        }
+        None => Err(ApiError::fetch_failed("no picture: the backend took none")),
     }
 }

@@ -10,7 +10,7 @@ use orbweaver_pipeline::browsing::{Browsing, BrowsingRequest, WaitRequest, WaitS
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::Work;
+use super::body::{Work, picture};
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -144,13 +144,8 @@ async fn run(
     let mut loaded = work.load(choice, job).await?;
     let screenshots = std::mem::take(&mut loaded.screenshots);
     let cost_usd = usd(loaded.cost_micros);
-    let picture = loaded.picture.take();
     let content = match format {
-        RenderFormat::Png => STANDARD.encode(
-            picture
-                .unwrap_or_else(|| Err("there is no picture".to_owned()))
-                .map_err(|why| ApiError::fetch_failed(format!("no picture: {why}")))?,
-        ),
+        RenderFormat::Png => STANDARD.encode(picture(&loaded)?),
         other => {
             let format = match other {
                 RenderFormat::Markdown => Format::Markdown,

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::body::Work;
+use super::body::{Work, picture};
 use super::render::RenderResult;
 use crate::accept;
 use crate::context::Ctx;
@@ -89,10 +89,7 @@ async fn run(work: Work, request: ScreenshotRequest, json: bool) -> Result<Respo
         ..Job::default()
     };
     let loaded = work.load(Choice::Local, job).await?;
-    let picture = loaded
-        .picture
-        .unwrap_or_else(|| Err("there is no picture".to_owned()))
-        .map_err(|why| ApiError::fetch_failed(format!("no picture: {why}")))?;
+    let picture = picture(&loaded)?;
     if json {
         let body = RenderResult {
             content: STANDARD.encode(picture),
@@ -102,7 +99,7 @@ async fn run(work: Work, request: ScreenshotRequest, json: bool) -> Result<Respo
         };
         return Ok(Json(body).into_response());
     }
-    Ok(([(CONTENT_TYPE, "image/png")], picture).into_response())
+    Ok(([(CONTENT_TYPE, "image/png")], picture.clone()).into_response())
 }
 
 /// Says on every answer of this endpoint, errors included, that it has a successor.

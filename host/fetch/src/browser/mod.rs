@@ -33,7 +33,7 @@ use tokio::time::{Instant, timeout};
 
 pub use config::{BROWSERS, BrowserConfig, Isolation, Sandbox, find_browser};
 pub use orbweaver_core::render::WaitFor;
-pub use render::{Receives, RenderExtras, RenderRequest, Rendered};
+pub use render::{NoPicture, Receives, RenderExtras, RenderRequest, Rendered};
 pub use session::SessionCookies;
 pub use snapshot::CUT;
 pub use steps::{Action, PictureFormat, PictureOptions, ScrollDirection, Viewport, key_names};
@@ -196,9 +196,11 @@ impl Renderer {
         };
         Ok(Rendered {
             response,
-            picture: request
-                .picture
-                .then(|| Err("the URL is a download, not a page".to_owned())),
+            picture: request.picture.then(|| {
+                Err(NoPicture::Failed(
+                    "the URL is a download, not a page".to_owned(),
+                ))
+            }),
             screenshots: Vec::new(),
             is_cut: false,
             partial: false,
@@ -410,16 +412,21 @@ async fn open(inner: &Inner, browser: &Chromium) -> Result<Tab, Trouble> {
 }
 
 /// A failed screenshot is reported with the page; only a crash is an error.
-async fn paint(tab: &Tab, options: &PictureOptions) -> Result<Result<Shot, String>, Trouble> {
+async fn paint(tab: &Tab, options: &PictureOptions) -> Result<Result<Shot, NoPicture>, Trouble> {
     match timeout(PAINT, tab.picture(options)).await {
         Ok(Ok(picture)) => Ok(Ok(picture)),
         Ok(Err(trouble @ (Trouble::Crashed(_) | Trouble::Outgrown))) => Err(trouble),
-        Ok(Err(Trouble::Fault(fault))) => Ok(Err(fault.message)),
-        Ok(Err(Trouble::Download(_))) => Ok(Err("the URL is a download".to_owned())),
-        Err(_) => Ok(Err(format!(
+        Ok(Err(Trouble::Fault(fault))) => Ok(Err(match fault.kind {
+            Kind::InvalidRequest => NoPicture::Field(fault.message),
+            _ => NoPicture::Failed(fault.message),
+        })),
+        Ok(Err(Trouble::Download(_))) => {
+            Ok(Err(NoPicture::Failed("the URL is a download".to_owned())))
+        }
+        Err(_) => Ok(Err(NoPicture::Failed(format!(
             "the page could not be painted within {} s",
             PAINT.as_secs()
-        ))),
+        )))),
     }
 }
 

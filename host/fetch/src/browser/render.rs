@@ -108,6 +108,17 @@ impl fmt::Debug for Receives {
     }
 }
 
+/// Why there is no screenshot of a page.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NoPicture {
+    /// The page has not what the request asks for. The message names the field.
+    #[error("{0}")]
+    Field(String),
+    /// It could not be taken.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// A rendered page.
 #[derive(Clone, Debug)]
 pub struct Rendered {
@@ -115,7 +126,7 @@ pub struct Rendered {
     /// HTML after its scripts ran, in UTF-8. `wire_bytes` counts everything the page loaded.
     pub response: Response,
     /// The screenshot, if requested, or why there is none.
-    pub picture: Option<Result<Bytes, String>>,
+    pub picture: Option<Result<Bytes, NoPicture>>,
     /// The screenshots of its actions.
     pub screenshots: Vec<Bytes>,
     /// Whether one of these shows only the beginning of what it is of; see [`CUT`](super::CUT).

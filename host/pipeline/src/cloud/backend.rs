@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use async_trait::async_trait;
 use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_fetch::{ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered, Response};
+use orbweaver_fetch::{
+    NoPicture, ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered, Response,
+};
 use orbweaver_store::Principal;
 
 use super::money::Spent;
@@ -82,7 +84,7 @@ pub struct Loaded {
     /// failed before it.
     pub cost_micros: u64,
     /// The screenshot, if requested, or why there is none.
-    pub picture: Option<Result<Bytes, String>>,
+    pub picture: Option<Result<Bytes, NoPicture>>,
     /// The screenshots of its actions.
     pub screenshots: Vec<Bytes>,
     /// Whether one of these shows only the beginning of what it is of.

@@ -1,6 +1,8 @@
 //! Classifies a page: content, a challenge in its place, or an empty shell for scripts.
 
+use orbweaver_core::content::Kind;
 use orbweaver_core::page::page_pass;
+use orbweaver_engine::PageParts;
 use orbweaver_fetch::Response;
 
 /// Class of a page.
@@ -103,16 +105,46 @@ const SHELLS: &[&str] = &[
     "need javascript",
 ];
 
+/// Headers of a page by their names in lower case.
+type Header<'a> = &'a dyn Fn(&str) -> Option<&'a str>;
+
 /// Classifies a page; `html` is empty if the body is not HTML.
 pub fn judge(response: &Response, html: &str, rendered: bool) -> Verdict {
-    let header = |name| response.headers.get(name).unwrap_or_default();
+    let header = |name: &str| response.headers.get(name);
+    judge_page(
+        response.status,
+        &header,
+        (html, &response.final_url),
+        rendered,
+    )
+}
+
+/// Classifies a stored page that was not rendered.
+pub fn judge_stored(page: &PageParts, kind: Kind) -> Verdict {
+    let html = match kind {
+        Kind::Html => &*page.html,
+        Kind::Text | Kind::Document | Kind::Other => "",
+    };
+    let header = |name: &str| {
+        let found = page.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    judge_page(page.status, &header, (html, &page.final_url), false)
+}
+
+fn judge_page(
+    status: u16,
+    header: Header<'_>,
+    (html, final_url): (&str, &str),
+    rendered: bool,
+) -> Verdict {
+    let header = |name| header(name).unwrap_or_default();
     if header("cf-mitigated").eq_ignore_ascii_case("challenge") {
         return Verdict::Challenge("Cloudflare challenge");
     }
     if !header("x-amzn-waf-action").is_empty() {
         return Verdict::Challenge("AWS WAF challenge");
     }
-    let status = response.status;
     let blocked = || match status {
         403 | 429 => Verdict::Challenge("blocked by status"),
         _ => Verdict::Good,
@@ -122,7 +154,7 @@ pub fn judge(response: &Response, html: &str, rendered: bool) -> Verdict {
     }
     let keeps_out = matches!(status, 403 | 405 | 418 | 429 | 503);
     let lower = beginning(html).to_ascii_lowercase();
-    let chars = page_pass(html, &response.final_url).text_chars;
+    let chars = page_pass(html, final_url).text_chars;
     let shows = |marks: &[(&str, &'static str)]| {
         let found = marks.iter().find(|(mark, _)| lower.contains(mark));
         found.map(|(_, who)| *who)
