@@ -9,6 +9,7 @@ use orbweaver_sdk::text::{self, Counter, Piece};
 use orbweaver_sdk::urls::{KeyRules, Resolved, key_of};
 use orbweaver_sdk::{Error, Page};
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
 
 /// Most words of an application that has not started yet.
 const APPLICATION_WORDS: u64 = 50;
@@ -440,21 +441,8 @@ pub fn is_hidden(node: Node<'_>) -> bool {
     hides(node) || node.ancestors().any(hides)
 }
 
-/// Display width of a text in characters: those of Chinese, Japanese and Korean are twice as
-/// wide.
+/// Display width of a text in characters (UAX #11): those of Chinese, Japanese and Korean are twice
+/// as wide, and marks that combine with another character have no width of their own.
 pub fn width(text: &str) -> usize {
-    text.chars()
-        .map(|c| match c {
-            '\u{1100}'..='\u{115f}'
-            | '\u{2e80}'..='\u{a4cf}'
-            | '\u{ac00}'..='\u{d7a3}'
-            | '\u{f900}'..='\u{faff}'
-            | '\u{fe30}'..='\u{fe6f}'
-            | '\u{ff00}'..='\u{ff60}'
-            | '\u{ffe0}'..='\u{ffe6}'
-            | '\u{1f300}'..='\u{1faff}'
-            | '\u{20000}'..='\u{3fffd}' => 2,
-            _ => 1,
-        })
-        .sum()
+    UnicodeWidthStr::width(text)
 }

@@ -23,6 +23,27 @@ pub fn primary(tag: &str) -> String {
         .to_ascii_lowercase()
 }
 
+/// Two codes of one language: the ISO 639 code that was replaced and the one in its place, or a
+/// language and the one that most of its pages mean (IANA's registry, RFC 5646: `Preferred-Value`,
+/// `Macrolanguage`).
+const SAME: &[(&str, &str)] = &[
+    ("cmn", "zh"),
+    ("in", "id"),
+    ("iw", "he"),
+    ("ji", "yi"),
+    ("jw", "jv"),
+    ("mo", "ro"),
+    ("nb", "no"),
+    ("nn", "no"),
+];
+
+/// Whether two tags are of one language.
+pub fn is_same_language(one: &str, other: &str) -> bool {
+    let (one, other) = (primary(one), primary(other));
+    let pairs = [(&*one, &*other), (&*other, &*one)];
+    one == other || pairs.iter().any(|pair| SAME.contains(pair))
+}
+
 /// Whether a tag has the form of BCP 47 and its language and region exist. Languages of three
 /// letters, and the parts after the region, are not checked.
 pub fn is_language_tag(tag: &str) -> bool {
@@ -87,5 +108,25 @@ mod tests {
             assert!(!is_language_tag(tag), "{tag}");
         }
         assert_eq!(primary("pt-BR"), "pt");
+    }
+
+    #[test]
+    fn a_language_may_have_two_codes() {
+        for (one, other) in [
+            ("en-GB", "EN"),
+            ("nb-NO", "no"),
+            ("no", "nn"),
+            ("iw", "he-IL"),
+            ("id", "in"),
+            ("yi", "ji"),
+            ("cmn-Hans", "zh-CN"),
+            ("zh-cmn", "zh"),
+        ] {
+            assert!(is_same_language(one, other), "{one} {other}");
+            assert!(is_same_language(other, one), "{other} {one}");
+        }
+        for (one, other) in [("nb", "nn"), ("en", "de"), ("iw", "id"), ("yue", "zh-CN")] {
+            assert!(!is_same_language(one, other), "{one} {other}");
+        }
     }
 }

@@ -16,6 +16,8 @@ const CANONICAL: &str =
     "<link rel=\"canonical\" href=\"https://garden.example/guides/pruning-apple-trees\">";
 const OG_URL: &str =
     "<meta property=\"og:url\" content=\"https://garden.example/guides/pruning-apple-trees\">";
+const OWN_VERSION: &str = "<link rel=\"alternate\" hreflang=\"en-GB\" href=\"https://garden.example/guides/pruning-apple-trees\">";
+const DEFAULT_VERSION: &str = "<link rel=\"alternate\" hreflang=\"x-default\" href=\"https://garden.example/guides/pruning-apple-trees\">";
 const H1: &str = "<h1>How to prune an old apple tree in winter</h1>";
 const VIEWPORT: &str = "width=device-width, initial-scale=1";
 const ROBOTS: &str = "index, follow, max-snippet:-1, max-image-preview:large";
@@ -24,6 +26,14 @@ const SAW: &str =
 
 fn canonical(url: &str) -> String {
     format!("<link rel=\"canonical\" href=\"{url}\">")
+}
+
+/// The page in the first language by its hreflang, in the second one by its lang.
+fn of_languages(version: &str, lang: &str) -> Setup {
+    let own = OWN_VERSION.replace("en-GB", version);
+    clean()
+        .swap(OWN_VERSION, &own)
+        .swap("<html lang=\"en-GB\">", &format!("<html lang=\"{lang}\">"))
 }
 
 fn with_canonical(url: &str) -> Setup {
@@ -76,6 +86,9 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("https-missing", on_http(), clean().at("http://127.0.0.1:8000/guides/apple")),
         ("not-html", clean().header("content-type", "application/pdf"), clean().header("content-type", "application/xhtml+xml")),
         ("media-type-mismatch", clean().at("https://garden.example/apple.pdf"), clean().at("https://garden.example/apple.html")),
+        ("media-type-mismatch", clean().at("https://garden.example/apple.JPG"), clean().at("https://garden.example/wiki/Node.js")),
+        ("media-type-mismatch", clean().at("https://garden.example/apple.css"), clean().at("https://garden.example/docs/package.json")),
+        ("media-type-mismatch", clean().at("https://garden.example/app.js").header("content-type", "text/css"), clean().at("https://garden.example/app.js").header("content-type", "text/javascript")),
         ("media-type-mismatch", clean().header("content-type", ""), clean().header("content-type", "TEXT/HTML")),
         ("url-underscore", clean().at("https://garden.example/apple_trees"), clean().at("https://garden.example/apple-trees?a_b=1")),
         ("url-space", clean().at("https://garden.example/apple%20trees"), clean().at("https://garden.example/apple-trees?q=a%20b")),
@@ -99,6 +112,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("noimageindex", clean().swap(ROBOTS, "noimageindex"), clean()),
         ("meta-refresh", clean().head("<meta http-equiv=refresh content='5; url=/other'>"), clean().head("<noscript><meta http-equiv=refresh content='0; url=/plain'></noscript>")),
         ("metas-in-body", clean().body("<meta name=description content='too late'>"), clean().body("<meta itemprop=x content=y><link rel=stylesheet href=/b.css>")),
+        ("metas-in-body", clean().body("<link rel=alternate hreflang=fr href=/fr>"), clean().body("<link rel=alternate type=application/rss+xml hreflang=fr href=/fr/feed>")),
         ("metas-in-body", clean().body("<link rel=canonical href=/late>"), clean().body("<meta name=robots content=noindex>")),
         ("noindex", clean().body("<meta name=robots content=noindex>"), clean()),
         ("metas-in-body", clean().swap(TITLE, "").body("<title>How to prune an old apple tree in winter</title>"), clean().body("<title>A drawing</title>")),
@@ -108,6 +122,10 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("title-too-short", with_title("Pruning apple trees"), with_title("Pruning apple trees!")),
         ("title-too-long", with_title(&"x".repeat(61)), with_title(&"x".repeat(60))),
         ("title-too-long", with_title(&"冬".repeat(31)), with_title(&"冬".repeat(30))),
+        ("title-too-long", with_title(&"नु".repeat(61)), with_title(&"नु".repeat(60))),
+        ("title-too-long", with_title(&"e\u{301}".repeat(61)), with_title(&"e\u{301}\u{200d}\u{fe0f}".repeat(60))),
+        ("title-too-short", with_title(&"n\u{303}".repeat(19)), with_title(&"n\u{303}".repeat(20))),
+        ("title-too-long", with_title(&"👩\u{200d}🌾".repeat(31)), with_title(&"👩\u{200d}🌾".repeat(30))),
         ("title-multiple", clean().head("<title>Another title of the page</title>"), clean().body("<svg><title>A drawing</title></svg>")),
         ("description-missing", with_description(" "), clean()),
         ("description-too-short", with_description(&"x".repeat(79)), with_description(&"x".repeat(80))),
@@ -137,6 +155,12 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("hreflang-no-self", clean().moved("https://garden.example/guides/other").swap(CANONICAL, ""), clean()),
         ("hreflang-no-x-default", clean().swap("hreflang=\"x-default\"", "hreflang=\"fr\""), clean().swap("hreflang=\"x-default\"", "hreflang=\"X-Default\"")),
         ("hreflang-lang-mismatch", clean().swap("<html lang=\"en-GB\">", "<html lang=\"fr\">"), clean().swap("<html lang=\"en-GB\">", "<html lang=\"en\">")),
+        ("hreflang-lang-mismatch", of_languages("nb", "nn"), of_languages("nb-NO", "no")),
+        ("hreflang-lang-mismatch", of_languages("iw", "ar"), of_languages("iw", "he")),
+        ("hreflang-lang-mismatch", of_languages("yue", "zh"), of_languages("cmn-Hans", "zh-CN")),
+        ("hreflang-invalid", clean().head("<link rel=alternate type=text/html hreflang=en-UK href=https://garden.example/uk>"), clean().head("<link rel=alternate type=application/rss+xml hreflang=en-UK href=https://garden.example/feed>")),
+        ("hreflang-no-self", clean().swap(OWN_VERSION, "<link rel=alternate hreflang=en-GB href=''>").swap(DEFAULT_VERSION, ""), clean().swap(DEFAULT_VERSION, "")),
+        ("hreflang-conflict", clean().head("<link rel=alternate type='TEXT/HTML; charset=utf-8' hreflang=de href=https://garden.example/de/other>"), clean().head("<link rel=alternate type=application/atom+xml hreflang=de href=https://garden.example/de/feed>")),
         ("hreflang-conflict", clean().head("<link rel=alternate hreflang=DE href=https://garden.example/de/other>"), clean().head("<link rel=alternate hreflang=de-AT href=https://garden.example/de/other>")),
         ("hreflang-not-canonical", with_canonical("https://garden.example/guides/other"), clean()),
         // Headings
@@ -162,6 +186,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("link-insecure", clean().body("<a href='http://www.garden.example/shop'>Shop</a>"), clean().body("<a href='http://old-site.example/'>An old site</a>")),
         ("link-private", clean().body("<a href='http://localhost:3000/a'>Shop</a>"), clean().body("<a href='https://172.32.0.1/'>A public address</a>")),
         ("link-private", clean().body("<a href='http://192.168.0.7/a'>Shop</a>"), clean().at("http://127.0.0.1/a").body("<a href='http://127.0.0.1/b'>Shop</a>")),
+        ("link-fragment-missing", clean().body("<a href='#a%+9b'>Tab</a><b id='a&#9;b'></b>"), clean().body("<a href='#a%09b'>Tab</a><b id='a&#9;b'></b>")),
         ("link-fragment-missing", clean().body("<a href=#nowhere>Down</a>"), clean().body("<a href=#top>Up</a><a href='#na%C3%AFve'>x</a><b id=naïve></b><a href='#/route'>Route</a><a href=#menu data-toggle>Menu</a>")),
         ("links-too-many", clean().body(&many(300, |i| format!("<a href=/{i}>Page {i}</a>"))), clean().body(&many(200, |i| format!("<a href=/{i}>Page {i}</a>")))),
         ("dead-end", without_links(), without_links().body("<a href=https://other.example/>Another site</a>")),
@@ -169,6 +194,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("external-links-followed", clean().body(&many(15, |i| format!("<a href=https://s{i}.example/>Site {i}</a>"))), clean().body(&many(15, |i| format!("<a rel=ugc href=https://s{i}.example/>Site {i}</a>")))),
         ("external-links-followed", clean().at("https://garden.co.uk/a").body(&many(15, |i| format!("<a href=https://s{i}.co.uk/>Site {i}</a>"))), clean().body(&many(15, |i| format!("<a href=https://shop{i}.garden.example/>Shop {i}</a>")))),
         ("pagination-not-linked", clean().swap("<a href=\"/guides/pruning-pear-trees\">", "<a href=\"/guides/plums\">"), clean()),
+        ("pagination-not-linked", without_links(), without_links().swap("rel=\"next\" href=\"https://garden.example/guides/pruning-pear-trees\"", "rel=\"next\" href=\"\"")),
         ("pagination-not-linked", clean().head("<link rel=next href=\"/guides?page=2\">"), clean().head("<link rel=next href=\"/guides?page=2\">").body("<noscript><a rel=next href=\"/guides?page=2\">Next</a></noscript>")),
         // Structured data
         ("structured-data-missing", clean().swap("application/ld+json", "text/plain"), clean().swap("application/ld+json", "text/plain").body("<p itemscope itemtype=https://schema.org/Person><span itemprop=name>Ann</span></p>")),
@@ -203,6 +229,9 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("viewport-missing", clean().swap("name=\"viewport\"", "name=\"port\""), clean()),
         ("viewport-fixed-width", clean().swap(VIEWPORT, "width=1024"), clean().swap(VIEWPORT, "width = device-width")),
         ("viewport-no-zoom", clean().swap(VIEWPORT, "width=device-width, user-scalable=no"), clean().swap(VIEWPORT, "width=device-width, maximum-scale=5")),
+        ("viewport-no-zoom", clean().swap(VIEWPORT, "width=device-width, user-scalable = no"), clean().swap(VIEWPORT, "width = device-width , maximum-scale\t=\n5")),
+        ("viewport-no-zoom", clean().swap(VIEWPORT, "width=device-width\nmaximum-scale  =  1"), clean().swap(VIEWPORT, "width=device-width, user-scalable = yes")),
+        ("viewport-fixed-width", clean().swap(VIEWPORT, "width  =  1024"), clean().swap(VIEWPORT, "width  =  device-width")),
         ("viewport-no-zoom", clean().swap(VIEWPORT, "width=device-width,maximum-scale=1.0"), clean().swap(VIEWPORT, "width=device-width; user-scalable=yes")),
         // Security
         ("mixed-content-active", clean().body("<script src=http://cdn.example/a.js></script>"), on_http().body("<script src=http://cdn.example/a.js></script>")),

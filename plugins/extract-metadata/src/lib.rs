@@ -2,7 +2,9 @@
 
 mod stated;
 
-use orbweaver_facts::{Facts, Items, Sources, language};
+use std::collections::BTreeSet;
+
+use orbweaver_facts::{Facts, Items, LIST_SIGNS, Sources, language};
 use orbweaver_sdk::dom::attr;
 use orbweaver_sdk::head::{Head, Meta};
 use orbweaver_sdk::json::Writer;
@@ -84,7 +86,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         let lists = items.metas(&head, &["keywords", "news_keywords"]);
         let words = lists
             .take(1)
-            .flat_map(|list| list.split([',', ';', '，', '、']))
+            .flat_map(|list| list.split(LIST_SIGNS))
             .map(collapse);
         for word in words.filter(|word| !word.is_empty()) {
             w.string(&word);
@@ -118,7 +120,7 @@ fn feeds(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
         let Some(kind) = TYPES.iter().find(|known| known.eq_ignore_ascii_case(kind)) else {
             continue;
         };
-        let Some(url) = base.join(link.href) else {
+        let Some(url) = link.target(base) else {
             continue;
         };
         let title = link
@@ -134,15 +136,18 @@ fn feeds(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
     }
 }
 
-/// Open Graph properties without their prefix, the first of each.
+/// Open Graph properties without their prefix, the first of each, and every image where there are
+/// more than one. The protocol has two names for an image, and many pages write both.
 fn open_graph(head: &Head<'_>, w: &mut Writer) {
     for Meta { name, content, .. } in head.prefixed("og:") {
         w.key(name).string(content);
     }
-    let images = || head.all(&["og:image", "og:image:url"]);
-    if images().nth(1).is_some() {
+    let mut known = BTreeSet::new();
+    let mut images: Vec<&str> = head.all(&["og:image", "og:image:url"]).collect();
+    images.retain(|image| known.insert(*image));
+    if images.len() > 1 {
         w.key("images").array(|w| {
-            for image in images() {
+            for image in images {
                 w.string(image);
             }
         });

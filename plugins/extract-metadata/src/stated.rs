@@ -35,7 +35,7 @@ pub fn favicon(page: &Page<'_>, head: &Head<'_>) -> Option<String> {
     let icon = |wanted: &str| {
         let mut links = head.links.iter().filter(|link: &&Link<'_>| link.is(wanted));
         links
-            .find_map(|link| base.join(link.href))
+            .find_map(|link| link.target(base))
             .map(|url| url.into_string())
     };
     icon("icon")

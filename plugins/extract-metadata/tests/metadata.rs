@@ -103,6 +103,50 @@ fn the_canonical_url_is_absolute_and_may_come_from_the_header() {
 }
 
 #[test]
+fn a_link_without_an_address_is_no_link() {
+    let found = metadata(
+        "<link rel=canonical href=''><link rel=icon href=''><link rel=apple-touch-icon href=' '>
+         <link rel=alternate type=application/rss+xml href=''>",
+    );
+    assert_eq!(found["canonical"], Value::Null);
+    assert_eq!(found["favicon"], Value::Null);
+    assert_eq!(found["feeds"], json!([]));
+    let found = metadata("<link rel=icon href=''><link rel=apple-touch-icon href=/touch.png>");
+    assert_eq!(found["favicon"], "https://example.org/touch.png");
+}
+
+#[test]
+fn keywords_are_divided_by_the_signs_of_every_script_as_tags_are() {
+    for sign in [",", ";", "，", "；", "、", "،", "؛"] {
+        let found = metadata(&format!(
+            "<meta name=keywords content='حرير {sign} شبكة{sign}{sign}'>"
+        ));
+        assert_eq!(found["keywords"], json!(["حرير", "شبكة"]), "{sign}");
+        assert_eq!(found["tags"], found["keywords"], "{sign}");
+    }
+}
+
+#[test]
+fn an_image_with_both_of_its_names_is_one() {
+    let image = |name: &str, url: &str| format!("<meta property={name} content='{url}'>");
+    let og = |metas: &[String]| metadata(&metas.concat())["og"].clone();
+    let (one, url) = (image("og:image", "1.png"), image("og:image:url", "1.png"));
+    assert_eq!(
+        og(&[one.clone(), url.clone()]),
+        json!({"image": "1.png", "image:url": "1.png"})
+    );
+    let two = image("og:image", "2.png");
+    let found = og(&[one.clone(), url.clone(), two.clone(), two, one.clone()]);
+    assert_eq!(found["images"], json!(["1.png", "2.png"]));
+    let empty = image("og:image", "");
+    assert_eq!(
+        og(&[empty, one, url]),
+        json!({"image": "1.png", "image:url": "1.png"}),
+        "a filled meta counts before an empty one"
+    );
+}
+
+#[test]
 fn open_graph_keeps_the_first_of_each_key_and_all_images() {
     let found = metadata(
         "<meta property='og:image' content='1.png'><meta property='OG:Type' content=article>

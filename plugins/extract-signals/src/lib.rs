@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use orbweaver_content::{raw, visible};
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
-use orbweaver_sdk::head::Head;
+use orbweaver_sdk::head::{Head, hreflang};
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::language::tag as language_tag;
 use orbweaver_sdk::text::{Collapse, Counter, Piece, push_line};
@@ -52,7 +52,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     });
     w.key("jsonld")
         .array(|w| objects.iter().for_each(|object| object.write(w)));
-    w.key("hreflang").object(|w| hreflang(page, &head, w));
+    w.key("hreflang").object(|w| languages(page, &head, w));
     w.key("ai_directives")
         .object(|w| directives::ai(page, view, &head, &directives, w));
     let counts = count(&views);
@@ -127,19 +127,19 @@ fn heading(node: Node<'_>) -> String {
 }
 
 /// Writes the alternate languages: the first URL of each.
-fn hreflang(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
+fn languages(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
     let Some(base) = page.base() else { return };
-    let mut languages = BTreeMap::new();
+    let mut found = BTreeMap::new();
     for link in head.links.iter().filter(|link| link.is("alternate")) {
-        let language = link.node.attr(attr::HREFLANG).unwrap_or("").trim_ascii();
-        if language.is_empty() || languages.contains_key(language) {
+        let language = hreflang(link.node).unwrap_or("");
+        if language.is_empty() || found.contains_key(language) {
             continue;
         }
-        if let Some(url) = base.join(link.href) {
-            languages.insert(language, url);
+        if let Some(url) = link.target(base) {
+            found.insert(language, url);
         }
     }
-    for (language, url) in languages {
+    for (language, url) in found {
         w.key(language).string(url.as_str());
     }
 }

@@ -92,6 +92,22 @@ fn directives_come_from_metas_and_headers_for_all_or_single_robots() {
 }
 
 #[test]
+fn language_versions_are_pages_with_an_address() {
+    let found = signals(
+        "<link rel=canonical href=''><link rel=alternate hreflang=en href=''>
+         <link rel=alternate hreflang=de type=application/rss+xml href=/de/feed>
+         <link rel=alternate hreflang=de href=''>
+         <link rel=alternate hreflang=de type='text/html; charset=utf-8' href=/de/>
+         <link rel=alternate hreflang=fr type=application/xhtml+xml href=/fr/>",
+    );
+    assert_eq!(found["canonical"], Value::Null);
+    assert_eq!(
+        found["hreflang"],
+        json!({"de": "https://www.example.org/de/", "fr": "https://www.example.org/fr/"})
+    );
+}
+
+#[test]
 fn words_are_those_of_the_visible_text() {
     let count = |html: &str| signals(html)["word_count"].as_u64();
     assert_eq!(

@@ -33,6 +33,7 @@ use marks::Marks;
 use nearby::Nearby;
 use site::Site;
 pub use text::readable;
+pub use topics::LIST_SIGNS;
 
 /// What the facts are decided from.
 #[derive(Clone, Copy)]

@@ -9,6 +9,9 @@ use crate::marks::Marks;
 use crate::text::plain;
 use crate::things::{self, Thing};
 
+/// The signs between the words of a list, of all scripts.
+pub const LIST_SIGNS: [char; 7] = [',', ';', '，', '；', '、', '،', '؛'];
+
 /// Tags that are told.
 const MAX_TAGS: usize = 50;
 /// Longest tag, in bytes.
@@ -36,7 +39,7 @@ pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks) -> Vec<S
     let mut add = |list: &str| {
         // Before it is cut at its semicolons.
         let list = decode_entities(list);
-        for tag in list.split([',', ';', '，', '、', '،']).map(collapse) {
+        for tag in list.split(LIST_SIGNS).map(collapse) {
             if !tag.is_empty()
                 && tag.len() <= MAX_TAG_BYTES
                 && tags.len() < MAX_TAGS

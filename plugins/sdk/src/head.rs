@@ -1,8 +1,10 @@
 //! Metadata of a document: title, metas, links, language.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use orbweaver_dom::{Namespace, Node, View, attr, tag};
+use orbweaver_urls::{Base, Resolved};
 
 use crate::text::collapse;
 use crate::{Error, Page, text};
@@ -36,13 +38,20 @@ impl Meta<'_> {
 pub struct Link<'p> {
     /// `rel`, as written.
     pub rel: &'p str,
-    /// `href`, as written.
+    /// `href`, as written; it may be empty.
     pub href: &'p str,
     /// The element, for its other attributes.
     pub node: Node<'p>,
 }
 
 impl Link<'_> {
+    /// Its target, resolved. An empty `href` is none (HTML standard, section 4.2.4): resolved, it
+    /// would be the page itself.
+    pub fn target(&self, base: &Base) -> Option<Resolved> {
+        let href = self.href.trim_ascii();
+        (!href.is_empty()).then(|| base.join(href))?
+    }
+
     /// Whether `rel` has this keyword, ignoring case.
     pub fn is(&self, rel: &str) -> bool {
         self.rel
@@ -55,6 +64,17 @@ impl Link<'_> {
         let head = self.node.view().head();
         head.is_some_and(|head| head.contains(self.node))
     }
+}
+
+/// The `hreflang`, trimmed, of a `<link rel="alternate">`: the language of the page's version there.
+/// `None` if its `type` is not that of a page: a feed has a language, too.
+pub fn hreflang(link: Node<'_>) -> Option<&str> {
+    let language = link.attr(attr::HREFLANG)?.trim_ascii();
+    let kind = link.attr(attr::TYPE).unwrap_or("");
+    let kind = kind.split(';').next().unwrap_or(kind).trim_ascii();
+    let mut of_page = ["", "text/html", "application/xhtml+xml"].into_iter();
+    let is_page = of_page.any(|known| known.eq_ignore_ascii_case(kind));
+    is_page.then_some(language)
 }
 
 /// Metadata of a document, from one pass over it. Metas and links in the body are included,
@@ -181,7 +201,7 @@ impl<'p> Head<'p> {
                     .any(|token| token.eq_ignore_ascii_case("canonical"))
             })?;
             // URLs in the header are relative to the page's URL, not to `<base>`.
-            let base = crate::urls::Base::new(page.final_url())?;
+            let base = Base::new(page.final_url())?;
             base.join(href.0).map(|url| url.into_string())
         })
     }
@@ -196,10 +216,10 @@ impl<'p> Head<'p> {
     }
 
     /// Metas whose name starts with `prefix` (ignoring case), with the prefix removed: the first
-    /// of each name, in document order.
+    /// of each name, in document order. If that is empty, the first one that is not has its place.
     pub fn prefixed(&self, prefix: &str) -> Vec<Meta<'p>> {
-        let mut seen = BTreeSet::new();
-        let mut found = Vec::new();
+        let mut places = BTreeMap::new();
+        let mut found: Vec<Meta<'p>> = Vec::new();
         for meta in &self.metas {
             let starts = meta
                 .name
@@ -212,12 +232,22 @@ impl<'p> Head<'p> {
             else {
                 continue;
             };
-            if seen.insert(name) {
-                found.push(Meta {
-                    name,
-                    content: meta.content.trim(),
-                    ..*meta
-                });
+            let meta = Meta {
+                name,
+                content: meta.content.trim(),
+                ..*meta
+            };
+            match places.entry(name) {
+                Entry::Vacant(place) => {
+                    place.insert(found.len());
+                    found.push(meta);
+                }
+                Entry::Occupied(place) => {
+                    let first = found.get_mut(*place.get());
+                    if let Some(first) = first.filter(|first| first.content.is_empty()) {
+                        *first = meta;
+                    }
+                }
             }
         }
         found
@@ -230,7 +260,7 @@ fn first_url<'l, 'p: 'l>(
     page: &Page<'_>,
 ) -> Option<String> {
     let base = page.base()?;
-    let url = links.find_map(|link| base.join(link.href))?;
+    let url = links.find_map(|link| link.target(base))?;
     Some(url.into_string())
 }
 

@@ -1,6 +1,6 @@
 //! Pages natively behave as in the sandbox.
 
-use orbweaver_sdk::head::Head;
+use orbweaver_sdk::head::{Head, hreflang};
 use orbweaver_sdk::testing::{Document, Host, block_on, install};
 use orbweaver_sdk::text::{self, Piece, pieces};
 use orbweaver_sdk::{Code, Error, Page, http, join_all, robots};
@@ -91,6 +91,66 @@ fn text_is_the_visible_text() {
         "no",
         "the requested node itself is not hidden"
     );
+}
+
+#[test]
+fn a_link_without_an_address_has_no_target() {
+    let document = Document::new(
+        URL,
+        "<link rel='canonical next' href=''><link rel='canonical next' href=' \n'><link rel='canonical next' href=' /c '>
+         <link rel=prev href=''>",
+    );
+    let page = document.page();
+    let head = Head::of(&page).expect("a head");
+    let target = Some("https://example.org/c".to_owned());
+    assert_eq!(head.canonical(&page), target);
+    assert_eq!(head.link(&page, "next"), target);
+    assert_eq!(head.link(&page, "prev"), None);
+    assert_eq!(head.links.len(), 4, "they stay visible");
+    let header = Document::new(URL, "<link rel=canonical href=''>")
+        .header("link", "</g>; rel=canonical")
+        .into_page();
+    let head = Head::of(&header).expect("a head");
+    assert_eq!(
+        head.canonical(&header).as_deref(),
+        Some("https://example.org/g")
+    );
+}
+
+#[test]
+fn a_version_in_another_language_is_a_page() {
+    for (attributes, language) in [
+        ("hreflang=' de '", Some("de")),
+        ("hreflang=de type=''", Some("de")),
+        ("hreflang=de type='Text/HTML; charset=utf-8'", Some("de")),
+        ("hreflang=de type=application/xhtml+xml", Some("de")),
+        ("hreflang=de type=application/rss+xml", None),
+        ("hreflang=de type=text/markdown", None),
+        ("hreflang=''", Some("")),
+        ("type=text/html", None),
+    ] {
+        let html = format!("<link rel=alternate href=/de {attributes}>");
+        let page = Document::new(URL, &html).into_page();
+        let head = Head::of(&page).expect("a head");
+        assert_eq!(hreflang(head.links[0].node), language, "{attributes}");
+    }
+}
+
+#[test]
+fn the_first_meta_of_a_name_that_is_not_empty_counts() {
+    let document = Document::new(
+        URL,
+        "<meta property=og:a content=' '><meta property=og:b content=1><meta property=OG:a content=2>
+         <meta property=og:a content=3><meta property=og:b content=''><meta property=og:c content=''>",
+    );
+    let page = document.page();
+    let head = Head::of(&page).expect("a head");
+    let found: Vec<_> = head
+        .prefixed("og:")
+        .iter()
+        .map(|meta| (meta.name, meta.content))
+        .collect();
+    assert_eq!(found, [("a", "2"), ("b", "1"), ("c", "")]);
 }
 
 #[test]

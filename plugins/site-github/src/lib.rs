@@ -121,6 +121,12 @@ struct Listed {
     issue: Issue,
 }
 
+impl Listed {
+    fn is_issue(&self) -> bool {
+        self.pull_request.is_none()
+    }
+}
+
 #[derive(Deserialize)]
 struct Found {
     items: Vec<Repository>,
@@ -140,16 +146,7 @@ pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
             Ok(vec![Item::Repository(repository)])
         }
         [owner, name, "issues"] => {
-            let url = format!(
-                "{}/issues?state=open&{}",
-                repository(owner, name),
-                page(params)
-            );
-            let listed: Vec<Listed> = json(&url).await?;
-            let issues = listed
-                .into_iter()
-                .filter(|listed| listed.pull_request.is_none());
-            Ok(issues.map(|listed| Item::Issue(listed.issue)).collect())
+            issues(&format!("{}/issues", repository(owner, name)), params).await
         }
         [owner, name, "releases"] => {
             let url = format!("{}/releases?{}", repository(owner, name), page(params));
@@ -158,6 +155,42 @@ pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
         }
         _ => Err(unknown_path(&call.path, &PATHS)),
     }
+}
+
+/// A page of the issues. GitHub lists pull requests among them, so that its own pages have any number
+/// of issues: its list is read from its start, and pages are counted in issues.
+async fn issues(url: &str, params: &ListParams) -> Result<Vec<Item>, Error> {
+    const PER_REQUEST: usize = 100;
+    // GitHub answers 60 requests an hour.
+    const MAX_REQUESTS: usize = 5;
+    let limit = params.limit(30, 100) as usize;
+    let mut skipped = limit.saturating_mul(params.page() as usize - 1);
+    let mut items = Vec::with_capacity(limit);
+    for page in 1..=MAX_REQUESTS {
+        let listed: Vec<Listed> = json(&format!(
+            "{url}?state=open&per_page={PER_REQUEST}&page={page}"
+        ))
+        .await?;
+        let is_last = listed.len() < PER_REQUEST;
+        for Listed { issue, .. } in listed.into_iter().filter(Listed::is_issue) {
+            if skipped > 0 {
+                skipped -= 1;
+            } else if items.len() < limit {
+                items.push(Item::Issue(issue));
+            }
+        }
+        if is_last || items.len() == limit {
+            return Ok(items);
+        }
+    }
+    // An empty list would say that there are no more.
+    if items.is_empty() {
+        return Err(Error::invalid(format!(
+            "page: only the first {} issues and pull requests of a repository are read",
+            PER_REQUEST * MAX_REQUESTS
+        )));
+    }
+    Ok(items)
 }
 
 async fn search(params: &ListParams) -> Result<Vec<Item>, Error> {

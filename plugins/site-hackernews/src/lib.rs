@@ -138,7 +138,7 @@ async fn user(name: &str) -> Result<Vec<Item>, Error> {
         )),
         author: Some(user.id.clone()),
         id: user.id,
-        text: user.about.as_deref().map(text_of),
+        text: text(user.about),
         points: Some(user.karma),
         created_at: Some(rfc3339(user.created)),
         ..Item::default()
@@ -160,9 +160,9 @@ async fn thread(id: u64, params: &ListParams) -> Result<Vec<Item>, Error> {
         items.push(Item {
             id: thread.id.to_string(),
             kind: thread.kind,
-            title: thread.title,
-            url: thread.url.or_else(|| Some(page(thread.id))),
-            text: thread.text.as_deref().map(text_of),
+            title: filled(thread.title),
+            url: filled(thread.url).or_else(|| Some(page(thread.id))),
+            text: text(thread.text),
             author: thread.author,
             points: thread.points,
             comments: None,
@@ -185,6 +185,15 @@ async fn search(params: &ListParams) -> Result<Vec<Item>, Error> {
     Ok(found.hits.into_iter().map(Item::from).collect())
 }
 
+/// The APIs leave a field out, or answer with null or an empty string, where there is nothing.
+fn filled(field: Option<String>) -> Option<String> {
+    field.filter(|text| !text.is_empty())
+}
+
+fn text(html: Option<String>) -> Option<String> {
+    filled(html.as_deref().map(text_of))
+}
+
 fn page(id: u64) -> String {
     format!("https://news.ycombinator.com/item?id={id}")
 }
@@ -192,11 +201,11 @@ fn page(id: u64) -> String {
 impl From<Story> for Item {
     fn from(story: Story) -> Self {
         Self {
-            url: story.url.or_else(|| Some(page(story.id))),
+            url: filled(story.url).or_else(|| Some(page(story.id))),
             id: story.id.to_string(),
             kind: story.kind,
-            title: story.title,
-            text: story.text.as_deref().map(text_of),
+            title: filled(story.title),
+            text: text(story.text),
             author: story.by,
             points: story.score,
             comments: story.descendants,
@@ -210,11 +219,11 @@ impl From<Hit> for Item {
     fn from(hit: Hit) -> Self {
         let page = format!("https://news.ycombinator.com/item?id={}", hit.id);
         Self {
-            url: hit.url.filter(|url| !url.is_empty()).or(Some(page)),
+            url: filled(hit.url).or(Some(page)),
             id: hit.id,
             kind: "story".to_owned(),
-            title: hit.title,
-            text: hit.story_text.as_deref().map(text_of),
+            title: filled(hit.title),
+            text: text(hit.story_text),
             author: hit.author,
             points: hit.points,
             comments: hit.num_comments,

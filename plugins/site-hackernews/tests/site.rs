@@ -70,6 +70,44 @@ fn a_thread_is_flat_and_in_order() {
 }
 
 #[test]
+fn empty_fields_are_as_those_left_out() {
+    let (story, thread) = (
+        format!("{ITEM}/4001.json"),
+        "https://hn.algolia.com/api/v1/items/4001",
+    );
+    let web = [
+        (TOP, "[4001]"),
+        (
+            story.as_str(),
+            r#"{"id": 4001, "type": "job", "by": "weaver", "title": "Ask", "url": "", "text": ""}"#,
+        ),
+        (
+            thread,
+            r#"{"id": 4001, "type": "comment", "title": "", "url": "", "text": "<p>", "children": []}"#,
+        ),
+    ];
+    for (path, title) in [("top", json!("Ask")), ("item/4001", json!(null))] {
+        let items = call(fetch, DOMAIN, &web, path, json!({})).unwrap();
+        assert_eq!(items[0]["title"], title, "{path}");
+        assert_eq!(
+            items[0]["url"], "https://news.ycombinator.com/item?id=4001",
+            "{path}"
+        );
+        assert_eq!(items[0]["text"], json!(null), "{path}");
+    }
+}
+
+#[test]
+fn a_shortened_link_keeps_its_address() {
+    let story = format!("{ITEM}/4001.json");
+    let text = r#"See <a href=\"https:&#x2F;&#x2F;spiders.example&#x2F;webs\" rel=\"nofollow\">https:&#x2F;&#x2F;spiders.exa...</a>"#;
+    let body = format!(r#"{{"id": 4001, "type": "story", "text": "{text}"}}"#);
+    let web = [(TOP, "[4001]"), (&story, body.as_str())];
+    let stories = call(fetch, DOMAIN, &web, "top", json!({})).unwrap();
+    assert_eq!(stories[0]["text"], "See https://spiders.example/webs");
+}
+
+#[test]
 fn people_and_searches_are_found() {
     let web = [
         (

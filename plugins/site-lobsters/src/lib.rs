@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 orbweaver_sdk::fetcher! { fetch: fetch }
 
 const SITE: &str = "https://lobste.rs";
+/// Stories of a page of the site's lists.
+const PER_PAGE: usize = 25;
 
 /// A story or a comment.
 #[derive(Debug, Default, PartialEq, Serialize)]
@@ -76,15 +78,24 @@ impl Name {
 /// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
     let params = &call.params;
-    let page = params.page();
     match parts(&call.path).as_slice() {
-        [] | ["hottest"] if page == 1 => list(&format!("{SITE}/hottest.json"), params).await,
-        [] | ["hottest"] => list(&format!("{SITE}/page/{page}.json"), params).await,
-        ["newest"] if page == 1 => list(&format!("{SITE}/newest.json"), params).await,
-        ["newest"] => list(&format!("{SITE}/newest/page/{page}.json"), params).await,
+        [] | ["hottest"] => {
+            let url = |page| match page {
+                1 => format!("{SITE}/hottest.json"),
+                page => format!("{SITE}/page/{page}.json"),
+            };
+            list(url, params).await
+        }
+        ["newest"] => {
+            let url = |page| match page {
+                1 => format!("{SITE}/newest.json"),
+                page => format!("{SITE}/newest/page/{page}.json"),
+            };
+            list(url, params).await
+        }
         ["t", tag] => {
             let tag = encode(tag);
-            list(&format!("{SITE}/t/{tag}.json?page={page}"), params).await
+            list(|page| format!("{SITE}/t/{tag}.json?page={page}"), params).await
         }
         ["s", id] | ["s", id, _] => thread(id).await,
         _ => Err(unknown_path(
@@ -94,10 +105,30 @@ pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
     }
 }
 
-async fn list(url: &str, params: &ListParams) -> Result<Vec<Item>, Error> {
-    let stories: Vec<Story> = json(url).await?;
+/// A page of a list, from the site's own pages that it lies on. `url` is that of one of these, from 1.
+async fn list(url: impl Fn(usize) -> String, params: &ListParams) -> Result<Vec<Item>, Error> {
     let limit = params.limit(25, 100) as usize;
-    Ok(stories.into_iter().take(limit).map(Item::from).collect())
+    let start = limit.saturating_mul(params.page() as usize - 1);
+    let first = start / PER_PAGE;
+    let last = start.saturating_add(limit - 1) / PER_PAGE;
+    let mut items = Vec::with_capacity(limit);
+    for page in first..=last {
+        let stories: Vec<Story> = json(&url(page + 1)).await?;
+        let is_last = stories.len() < PER_PAGE;
+        let skipped = if page == first { start % PER_PAGE } else { 0 };
+        let wanted = limit - items.len();
+        items.extend(
+            stories
+                .into_iter()
+                .skip(skipped)
+                .take(wanted)
+                .map(Item::from),
+        );
+        if is_last {
+            break;
+        }
+    }
+    Ok(items)
 }
 
 async fn thread(id: &str) -> Result<Vec<Item>, Error> {

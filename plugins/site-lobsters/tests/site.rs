@@ -54,6 +54,65 @@ fn the_front_page_has_stories_and_texts() {
     );
 }
 
+/// A page of a list whose stories have these numbers as ids.
+fn stories(numbers: std::ops::Range<u32>) -> String {
+    let story = |number: u32| {
+        json!({
+            "short_id": number.to_string(), "title": "A", "url": "", "score": 1,
+            "comment_count": 0, "comments_url": "https://lobste.rs/s/a", "submitter_user": "weaver",
+            "tags": [], "created_at": "2024-02-29T06:34:56.000-06:00",
+        })
+    };
+    json!(numbers.map(story).collect::<Vec<_>>()).to_string()
+}
+
+#[test]
+fn pages_of_any_limit_follow_each_other() {
+    for (path, urls) in [
+        ("hottest", ["hottest.json", "page/2.json", "page/3.json"]),
+        (
+            "newest",
+            ["newest.json", "newest/page/2.json", "newest/page/3.json"],
+        ),
+        (
+            "t/c++",
+            [
+                "t/c%2B%2B.json?page=1",
+                "t/c%2B%2B.json?page=2",
+                "t/c%2B%2B.json?page=3",
+            ],
+        ),
+    ] {
+        let urls = urls.map(|url| format!("https://lobste.rs/{url}"));
+        let bodies = [stories(0..25), stories(25..50), stories(50..60)];
+        let web: Vec<_> = urls
+            .iter()
+            .zip(&bodies)
+            .map(|(url, body)| (url.as_str(), body.as_str()))
+            .collect();
+        let ids = |limit: u32, page: u32| -> Vec<u32> {
+            let params = json!({"limit": limit, "page": page});
+            let found = call(fetch, DOMAIN, &web, path, params).unwrap();
+            let found = found.as_array().unwrap().iter();
+            found
+                .map(|item| item["id"].as_str().unwrap().parse().unwrap())
+                .collect()
+        };
+        for (limit, page, expected) in [
+            (10, 1, 0..10),
+            (10, 2, 10..20),
+            (10, 3, 20..30),
+            (25, 2, 25..50),
+            (50, 1, 0..50),
+            (50, 2, 50..60),
+            (100, 1, 0..60),
+        ] {
+            let expected: Vec<u32> = expected.collect();
+            assert_eq!(ids(limit, page), expected, "{path} {limit} {page}");
+        }
+    }
+}
+
 #[test]
 fn a_story_comes_with_its_comments() {
     let web = [(

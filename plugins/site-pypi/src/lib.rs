@@ -39,7 +39,7 @@ pub struct File {
     uploaded_at: String,
 }
 
-/// A known vulnerability of a release.
+/// A known vulnerability of a release, whose advisory stands.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vulnerability {
     id: String,
@@ -50,6 +50,9 @@ pub struct Vulnerability {
     fixed_in: Vec<String>,
     #[serde(rename(deserialize = "link"))]
     url: Option<String>,
+    /// When its advisory was withdrawn: it is none then.
+    #[serde(skip_serializing)]
+    withdrawn: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -100,8 +103,9 @@ pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Release>, Error> {
     let Answer {
         info,
         mut urls,
-        vulnerabilities,
+        mut vulnerabilities,
     } = json(&url).await?;
+    vulnerabilities.retain(|vulnerability| vulnerability.withdrawn.is_none());
     urls.truncate(call.params.limit(100, 100) as usize);
     // Fields that a project leaves empty are empty strings.
     let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());

@@ -70,8 +70,11 @@ pub fn unknown_path(path: &str, known: &[&str]) -> Error {
 /// # Errors
 /// When it is not a number.
 pub fn number(field: &str, text: &str) -> Result<u64, Error> {
-    text.parse()
-        .map_err(|_| Error::invalid(format!("{field}: `{}` is not a number", shown(text))))
+    // Rust's parser accepts a sign, too.
+    let digits = Some(text).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| Error::invalid(format!("{field}: `{}` is not a number", shown(text))))
 }
 
 /// What a caller wrote, for a message: at most 80 characters of it.
@@ -116,28 +119,43 @@ pub async fn get(url: &str) -> Result<Page<'static>, Error> {
         .respect_robots(false);
     let page = http::fetch(request).await?;
     let host = host(url);
+    let is_refused = match page.status() {
+        401 | 403 | 429 => true,
+        // The Stack Exchange API says so of an address that has used up its requests.
+        400 => is_throttled(&page),
+        _ => false,
+    };
     match page.status() {
         200..=299 => Ok(page),
+        status if is_refused => {
+            let wait = page
+                .header("retry-after")
+                .map_or_else(String::new, |after| format!("; retry after {after}"));
+            Err(Error::bad_response(format_args!(
+                "{host} temporarily refuses requests ({status}), probably because there were \
+             too many{wait}"
+            )))
+        }
         404 | 410 => Err(Error::invalid(format!(
             "path: {host} does not have this item"
         ))),
         400 | 422 => Err(Error::invalid(format!(
             "path: {host} rejects it as invalid"
         ))),
-        401 | 403 | 429 => {
-            let wait = page
-                .header("retry-after")
-                .map_or_else(String::new, |after| format!("; retry after {after}"));
-            let status = page.status();
-            Err(Error::bad_response(format_args!(
-                "{host} temporarily refuses requests ({status}), probably because there were \
-             too many{wait}"
-            )))
-        }
         status => Err(Error::bad_response(format_args!(
             "{host} responded with status {status}"
         ))),
     }
+}
+
+/// Whether an API's answer is its error for too many requests.
+fn is_throttled(page: &Page<'_>) -> bool {
+    #[derive(Deserialize)]
+    struct Fault {
+        error_name: String,
+    }
+    serde_json::from_slice::<Fault>(&page.body())
+        .is_ok_and(|fault| fault.error_name == "throttle_violation")
 }
 
 /// Requests JSON of this type from an API.
@@ -193,10 +211,24 @@ pub fn rfc3339(seconds: i64) -> String {
 }
 
 /// The text of an HTML fragment: tags removed, character references decoded, paragraphs and line
-/// breaks kept as line ends.
+/// breaks kept as line ends. An address that the site has shortened is written out.
 pub fn text_of(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
-    for token in Tokens::new(html) {
+    // Where the text of the open link begins, and its `href` as written.
+    let mut link = None;
+    let mut tokens = Tokens::new(html);
+    while let Some(token) = tokens.next() {
+        match token {
+            Token::Start(tag) if tag.name == names::A => {
+                link = tokens.attribute("href").map(|href| (out.len(), href));
+            }
+            Token::End(names::A) => {
+                if let Some((start, href)) = link.take() {
+                    write_out(href, start, &mut out);
+                }
+            }
+            _ => {}
+        }
         let breaks = match token {
             Token::Text(text) | Token::Title(text) => {
                 decode_into(text, Place::Text, &mut out);
@@ -226,6 +258,21 @@ pub fn text_of(html: &str) -> String {
         }
     }
     out.trim().to_owned()
+}
+
+/// Puts a link's address in the place of its text, which begins at `start`, if that is the start of
+/// the address and three dots.
+fn write_out(href: &str, start: usize, out: &mut String) {
+    let text = out.get(start..).unwrap_or("").trim();
+    let Some(shown) = text.strip_suffix("...").filter(|shown| !shown.is_empty()) else {
+        return;
+    };
+    let mut address = String::with_capacity(href.len());
+    decode_into(href.trim(), Place::Attribute, &mut address);
+    if address.starts_with(shown) {
+        out.truncate(start);
+        out.push_str(&address);
+    }
 }
 
 #[cfg(test)]
@@ -262,6 +309,14 @@ mod tests {
     }
 
     #[test]
+    fn a_number_in_a_path_has_digits_alone() {
+        assert_eq!(number("path", "4001"), Ok(4001));
+        for text in ["+4001", "-1", "", "4001a", "99999999999999999999"] {
+            assert!(number("path", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn times_are_rfc_3339() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
         assert_eq!(rfc3339(951_782_399), "2000-02-28T23:59:59Z");
@@ -272,6 +327,33 @@ mod tests {
     fn the_text_of_fragments_is_extracted() {
         let html = "one<p>two &amp; <i>three</i> &#x27;q&#39; a&b<br>four &lt;p&gt;";
         assert_eq!(text_of(html), "one\ntwo & three 'q' a&b\nfour <p>");
+    }
+
+    #[test]
+    fn addresses_that_the_site_has_shortened_are_written_out() {
+        let full = "https:&#x2F;&#x2F;spiders.example&#x2F;webs?a=1&amp;b=2";
+        let link = |text: &str| {
+            text_of(&format!(
+                r#"See <a href="{full}" rel="nofollow">{text}</a>!"#
+            ))
+        };
+        let written = "See https://spiders.example/webs?a=1&b=2!";
+        assert_eq!(link("https:&#x2F;&#x2F;spiders.exam..."), written);
+        assert_eq!(
+            link(" https:&#x2F;&#x2F;spiders.<b>exam</b>... "),
+            "See https://spiders.example/webs?a=1&b=2!"
+        );
+        for text in [
+            "...",
+            "Read on...",
+            "https://other.exam...",
+            "spiders...",
+            "",
+        ] {
+            assert_eq!(link(text), format!("See {text}!"));
+        }
+        let open = "<a>https://a...</a><a href=https://a/b>https://a...";
+        assert_eq!(text_of(open), "https://a...https://a...");
     }
 
     #[test]
@@ -290,6 +372,15 @@ mod tests {
             "api.example.org temporarily refuses requests (429), probably because there were \
              too many; retry after 60"
         );
+        let exhausted = r#"{"error_id":502,"error_message":"too many requests from this IP, more requests available in 81 seconds","error_name":"throttle_violation"}"#;
+        let throttled = error(400, exhausted);
+        assert_eq!(throttled.code(), refused.code());
+        assert_eq!(throttled.message(), refused.message().replace("429", "400"));
+        let wrong = r#"{"error_id":400,"error_message":"tagged","error_name":"bad_parameter"}"#;
+        for body in [wrong, "", "[]"] {
+            assert!(error(400, body).is_invalid(), "{body}");
+        }
+        assert!(error(422, exhausted).is_invalid());
         assert!(error(500, "").is_fetch());
         let changed = error(200, r#"{"items":[]}"#);
         assert!(changed.code() == Code::Failed);

@@ -31,6 +31,9 @@ const TYPES: &[(&str, &[&str])] = &[
     ("svg", &["image/svg+xml"]),
 ];
 
+/// Extensions that are ends of names, too: `/wiki/Node.js` is a page about a thing with that name.
+const NAMES: &[&str] = &["js", "json", "txt", "xml"];
+
 /// Names of parameters that contain a session id.
 const SESSIONS: &[&str] = &[
     "phpsessid",
@@ -190,6 +193,13 @@ fn media_type(facts: &Facts<'_>, report: &mut Report) {
     let Some((_, extension)) = file.rsplit_once('.') else {
         return;
     };
+    let is_page = matches!(given.as_str(), "text/html" | "application/xhtml+xml");
+    let is_name = NAMES
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(extension));
+    if is_page && is_name {
+        return;
+    }
     let expected = TYPES
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(extension));

@@ -1,6 +1,7 @@
 //! Rules about access of search engines to the page.
 
 use orbweaver_sdk::dom::{attr, tag};
+use orbweaver_sdk::head::hreflang;
 use orbweaver_sdk::robots::{self, Directive};
 
 use crate::facts::{Facts, opening};
@@ -174,7 +175,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
             rel.split_ascii_whitespace()
                 .any(|r| r.eq_ignore_ascii_case(name))
         };
-        is("canonical") || is("alternate") && node.has_attr(attr::HREFLANG)
+        is("canonical") || is("alternate") && hreflang(*node).is_some()
     });
     // A second title in the body usually belongs to a drawing outside its svg element.
     let titled = facts.titles.iter().any(|node| facts.in_head(*node));

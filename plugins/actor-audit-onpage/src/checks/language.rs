@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use orbweaver_sdk::dom::attr;
+use orbweaver_sdk::head;
 use orbweaver_sdk::urls::{KeyRules, Resolved, key_of};
 
 use crate::facts::Facts;
-use crate::language_codes::{is_language_tag, primary};
+use crate::language_codes::{is_language_tag, is_same_language};
 use crate::report::Report;
 use crate::rules;
 
@@ -36,11 +36,12 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let versions: Vec<Version<'_>> = facts
         .head_links("alternate")
         .filter_map(|(href, node)| {
-            let code = node.attr(attr::HREFLANG)?.trim_ascii();
+            let url = facts.resolve(href);
             Some(Version {
-                code,
+                code: head::hreflang(node)?,
                 href,
-                url: facts.resolve(href),
+                // An empty address is none; resolved, it would be the page itself.
+                url: url.filter(|_| !href.trim_ascii().is_empty()),
             })
         })
         .collect();
@@ -116,7 +117,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
     if let Some(lang) = facts.head.lang {
         let other = own.iter().filter(|v| !is_default(v.code));
         let codes: Vec<&str> = other.map(|v| v.code).collect();
-        if !codes.is_empty() && !codes.iter().any(|code| primary(code) == primary(lang)) {
+        if !codes.is_empty() && !codes.iter().any(|code| is_same_language(code, lang)) {
             report.add_value(
                 &rules::HREFLANG_LANG,
                 "The page's hreflang and its lang are different languages. Correct one of them.",

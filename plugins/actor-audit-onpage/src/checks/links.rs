@@ -315,6 +315,10 @@ fn pagination(facts: &Facts<'_>, report: &mut Report) {
         .into_iter()
         .flat_map(|rel| facts.head_links(rel));
     let unlinked = named.filter(|(href, _)| {
+        // Without an address it names no page.
+        if href.trim_ascii().is_empty() {
+            return false;
+        }
         let Some(url) = facts.resolve(href) else {
             return true;
         };
@@ -468,13 +472,10 @@ fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let escaped = (*first == b'%')
-            .then(|| {
-                after
-                    .get(..2)
-                    .and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok())
-            })
-            .flatten();
+        let escaped = match (first, after) {
+            (b'%', [high, low, ..]) => hex_byte(*high, *low),
+            _ => None,
+        };
         bytes.push(escaped.unwrap_or(*first));
         rest = if escaped.is_some() {
             after.get(2..).unwrap_or_default()
@@ -483,4 +484,10 @@ fn decode(text: &str) -> String {
         };
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The byte of two hexadecimal digits.
+fn hex_byte(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }

@@ -17,20 +17,18 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         );
         return;
     };
+    // Browsers ignore white space around the equals sign.
     let lower = viewport.to_ascii_lowercase();
+    let parts: Vec<&str> = lower.split('=').map(str::trim_ascii).collect();
+    let stated = parts.join("=");
     let property = |wanted: &str| {
-        lower
-            .split([',', ';', ' '])
-            .filter(|part| !part.is_empty())
-            .find_map(|part| {
-                let (name, value) = part.split_once('=')?;
-                (name.trim() == wanted).then(|| value.trim())
-            })
+        stated
+            .split(|c: char| c.is_ascii_whitespace() || matches!(c, ',' | ';'))
+            .filter_map(|part| part.split_once('='))
+            .find_map(|(name, value)| (name == wanted).then_some(value))
     };
-    // Browsers ignore blanks around the equals sign.
-    let spaced = lower.replace(" =", "=").replace("= ", "=");
-    let width = spaced.contains("width=device-width");
-    let scale = spaced.contains("initial-scale=");
+    let width = stated.contains("width=device-width");
+    let scale = stated.contains("initial-scale=");
     if !width && !scale {
         report.add_value(
             &rules::VIEWPORT_WIDTH,

@@ -1,5 +1,6 @@
 //! Converts lenient JSON to strict JSON.
 
+use super::cursor::hex;
 use crate::json::escape_into;
 
 /// Most nested values: JSON parsers recurse, and many stop at 128.
@@ -213,7 +214,7 @@ impl Cleaner<'_> {
                 self.out.push(c);
             }
             'u' => {
-                let unit = |at: usize| u16::from_str_radix(after.get(at..at + 4)?, 16).ok();
+                let unit = |at: usize| hex(after.get(at..at + 4)?);
                 match unit(1) {
                     Some(0xd800..=0xdbff) => {
                         let low = after
@@ -332,7 +333,8 @@ pub fn decode_entities(text: &str) -> String {
                 name => {
                     let code = name.strip_prefix('#')?;
                     let code = match code.strip_prefix(['x', 'X']) {
-                        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                        Some(digits) => hex(digits)?,
+                        None if code.starts_with('+') => return None,
                         None => code.parse().ok()?,
                     };
                     char::from_u32(code)?

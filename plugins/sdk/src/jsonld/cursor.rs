@@ -47,6 +47,12 @@ pub fn string(json: &str) -> Option<Cow<'_, str>> {
     })
 }
 
+/// The value of hexadecimal digits. Rust's own reader accepts a sign before them, too.
+pub(super) fn hex(digits: &str) -> Option<u32> {
+    let is_plain = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    is_plain.then(|| u32::from_str_radix(digits, 16).ok())?
+}
+
 /// Decodes the inside of a JSON string.
 fn unescape(inside: &str) -> String {
     let mut out = String::with_capacity(inside.len());
@@ -54,10 +60,7 @@ fn unescape(inside: &str) -> String {
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
-        let unit = |at: usize| {
-            let hex = escape.get(at..at + 6)?.strip_prefix("\\u")?;
-            u32::from_str_radix(hex, 16).ok()
-        };
+        let unit = |at: usize| hex(escape.get(at..at + 6)?.strip_prefix("\\u")?);
         let (c, used) = match escape.as_bytes().get(1) {
             Some(b'b') => ('\u{8}', 2),
             Some(b'f') => ('\u{c}', 2),
