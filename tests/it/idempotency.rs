@@ -239,7 +239,7 @@ async fn a_retry_works_again_after_the_process_of_the_first_request_died() {
     Postgres::shared()
         .execute(
             &url,
-            "UPDATE idempotency SET status = NULL, content_type = NULL, body = NULL",
+            "UPDATE idempotency SET status = NULL, headers = NULL, body = NULL",
         )
         .expect("an answer taken back");
     client

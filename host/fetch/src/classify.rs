@@ -119,7 +119,8 @@ pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
 }
 
 fn connect_fault(error: &reqwest::Error) -> Fault {
-    let source: &(dyn Error + 'static) = error;
+    // The text of the error itself has the URL, whose words say nothing of the cause.
+    let source = error.source().unwrap_or(error);
     if error.is_timeout() {
         return Fault::new(Kind::Connect, SubKind::Timeout, "no connection in time").retryable();
     }

@@ -135,7 +135,8 @@ impl Clients {
             })
     }
 
-    /// Checks a proxy's URL and the addresses of its name, which are returned.
+    /// Checks a proxy's URL and the addresses of its name, which are returned. Where the name has none,
+    /// the fault is the proxy's, not one of the target's name.
     #[crate::boxed]
     pub async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<Vec<IpAddr>, Fault> {
         let named = |fault: Fault| Fault {
@@ -146,7 +147,17 @@ impl Clients {
             .judge_proxy(proxy)
             .map_err(|refusal| named(refusal.into()))?;
         let found = self.guarded.lookup(&proxy.host().to_string()).await;
-        found.map_err(|error| named(classify::lookup_fault(&error)))
+        found.map_err(|error| {
+            let fault = named(classify::lookup_fault(&error));
+            match fault.kind {
+                Kind::Dns => Fault {
+                    kind: Kind::Proxy,
+                    sub: Some(SubKind::Other),
+                    ..fault
+                },
+                _ => fault,
+            }
+        })
     }
 
     /// Checks the addresses of a target that a proxy connects to. For the limits of this check

@@ -53,14 +53,17 @@ impl CookieJar {
     /// foreign domains and cookies beyond the limits are dropped.
     pub fn store<'a>(&self, url: &Url, set_cookie: impl Iterator<Item = &'a str>) {
         let mut inner = self.0.lock();
-        if inner.count >= MAX_IN_JAR {
-            inner.remove_expired();
-        }
-        // Bounds the work for a response with ten thousand cookies.
+        // Bounds the work for a response with ten thousand cookies, as does looking for expired ones
+        // once.
+        let mut is_tidy = false;
         for line in set_cookie.take(MAX_PER_DOMAIN) {
-            if let Some(cookie) = parse(line, url) {
-                inner.put(cookie, url);
+            let Some(cookie) = parse(line, url) else {
+                continue;
+            };
+            if inner.is_full_for(&cookie) && !std::mem::replace(&mut is_tidy, true) {
+                inner.remove_expired();
             }
+            inner.put(cookie, url);
         }
     }
 
@@ -87,6 +90,13 @@ impl CookieJar {
 }
 
 impl Inner {
+    /// Whether there is no place for one more cookie of its domain, expired ones included.
+    fn is_full_for(&self, cookie: &Cookie<'_>) -> bool {
+        let domain = cookie.domain.as_cow();
+        let in_domain = domain.and_then(|domain| self.per_domain.get(&*domain));
+        self.count >= MAX_IN_JAR || in_domain.is_some_and(|count| *count >= MAX_PER_DOMAIN)
+    }
+
     fn put(&mut self, cookie: Cookie<'static>, url: &Url) {
         let Some(domain) = cookie.domain.as_cow().map(|domain| domain.into_owned()) else {
             return;
@@ -140,7 +150,9 @@ impl Inner {
 /// Parses a cookie that `url` may set; `None` if it is malformed, oversized, or its
 /// `Domain` is foreign or a public suffix.
 fn parse(line: &str, url: &Url) -> Option<Cookie<'static>> {
-    if line.len() > MAX_LINE_BYTES || line.bytes().any(|byte| byte.is_ascii_control()) {
+    // RFC 6265bis, section 5.6: of the control characters, a tab does no harm.
+    let is_refused = |byte: u8| byte.is_ascii_control() && byte != b'\t';
+    if line.len() > MAX_LINE_BYTES || line.bytes().any(is_refused) {
         return None;
     }
     let mut cookie = Cookie::parse(line, url).ok()?.into_owned();
@@ -295,6 +307,32 @@ mod tests {
             jar.store(&url(at), lines.iter().map(String::as_str));
             assert!(jar.is_empty());
         }
+    }
+
+    #[test]
+    fn expired_cookies_make_room_too() {
+        let at = "https://a.example/";
+        let jar = CookieJar::new();
+        for n in 0..MAX_PER_DOMAIN {
+            jar.store(&url(at), [&*format!("c{n}=1; Max-Age=1")].into_iter());
+        }
+        while jar.header(&url(at)).is_some() {
+            std::thread::yield_now();
+        }
+        jar.store(&url(at), ["login=1"].into_iter());
+        assert_eq!(jar.header(&url(at)).as_deref(), Some("login=1"));
+        assert_eq!(jar.len(), 1);
+    }
+
+    #[test]
+    fn cookies_may_have_tabs_and_other_scripts() {
+        let at = "https://a.example/";
+        let jar = jar(at, &["city=Москва; Path=/", "a=1;\tPath=/"]);
+        assert_eq!(jar.len(), 2);
+        assert!(
+            jar.header(&url(at))
+                .is_some_and(|all| all.contains("city=Москва"))
+        );
     }
 
     #[test]

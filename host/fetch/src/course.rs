@@ -161,6 +161,13 @@ impl Course {
                 self.headers.remove(name);
             }
         }
+        // They are of the page that redirects (RFC 9110, section 15.4). A redirect to the same URL asks
+        // for the same page again.
+        if without_fragment(here) != without_fragment(there) {
+            for name in CONDITIONS {
+                self.headers.remove(name);
+            }
+        }
         if !is_same_site(here, there) {
             self.cookies = None;
             let personal: Vec<HeaderName> = self
@@ -182,6 +189,22 @@ fn cookie_name(pair: &str) -> &str {
 
 /// Whether credentials for `from` may be sent to `to`: the same origin, or the same host
 /// upgraded from http to https on the default ports.
+/// Headers of conditional requests (RFC 9110, section 13.1).
+const CONDITIONS: [&str; 5] = [
+    "if-match",
+    "if-none-match",
+    "if-modified-since",
+    "if-unmodified-since",
+    "if-range",
+];
+
+/// A URL as it is sent.
+fn without_fragment(url: &Url) -> &str {
+    let fragment = url.fragment().map_or(0, |fragment| fragment.len() + 1);
+    let sent = url.as_str();
+    &sent[..sent.len() - fragment]
+}
+
 fn is_same_site(from: &Url, to: &Url) -> bool {
     let upgrade = from.scheme() == "http"
         && to.scheme() == "https"

@@ -397,7 +397,7 @@ impl Fetcher {
         let cookies = head.headers.get_all(SET_COOKIE).iter();
         course.jar.store(
             &course.target.url,
-            cookies.filter_map(|value| value.to_str().ok()),
+            cookies.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok()),
         );
         if request.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
             let location = location(&head.headers, status.as_u16())?;

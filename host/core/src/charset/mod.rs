@@ -80,6 +80,26 @@ pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>, limits: Limits) -
     }
 }
 
+/// The bytes of text that a browser has decoded, by the rules of browsers for text that is no HTML: the
+/// `charset` of `content_type`; else XML declares it or is UTF-8, JSON is UTF-8, and other text
+/// windows-1252. UTF-8 where the text can't be what these rules say.
+pub fn encode_again(text: String, content_type: Option<&str>) -> Vec<u8> {
+    let declared = content_type
+        .and_then(content::charset_param)
+        .and_then(|label| by_label(&label));
+    let essence = content_type.and_then(content::essence).unwrap_or_default();
+    let encoding = match declared {
+        Some(declared) => declared,
+        None if essence.ends_with("xml") => prescan::prescan(text.as_bytes()).unwrap_or(UTF_8),
+        None if essence.ends_with("json") => UTF_8,
+        None => WINDOWS_1252,
+    };
+    match encoding.encode(&text) {
+        (bytes, used, false) if used == encoding => bytes.into_owned(),
+        _ => text.into_bytes(),
+    }
+}
+
 /// The encoding, its source, and the length of the byte order mark.
 fn determine(bytes: &[u8], content_type: Option<&str>) -> (&'static Encoding, Source, usize) {
     if let Some((encoding, bom)) = Encoding::for_bom(bytes) {

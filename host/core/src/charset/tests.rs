@@ -234,3 +234,36 @@ fn every_byte_string_decodes() {
         }
     }
 }
+
+#[test]
+fn text_that_a_browser_decoded_becomes_its_bytes_again() {
+    let cases: [(&[u8], Option<&str>); 8] = [
+        (b"plain", Some("text/plain")),
+        ("caf\u{e9}".as_bytes(), Some("text/plain")),
+        ("caf\u{e9}".as_bytes(), Some("text/plain; charset=utf-8")),
+        (b"\xef\xf0\xe8", Some("text/plain;charset=\"windows-1251\"")),
+        (b"caf\xe9", Some("text/csv; charset=latin1")),
+        ("{\"a\":\"\u{e9}\"}".as_bytes(), Some("application/ld+json")),
+        (
+            b"<?xml version='1.0' encoding='ISO-8859-1'?><a>\xe9</a>",
+            Some("application/rss+xml"),
+        ),
+        ("<a>\u{e9}</a>".as_bytes(), Some("text/xml")),
+    ];
+    for (bytes, content_type) in cases {
+        // What a browser makes of it.
+        let kind = content_type.unwrap_or_default();
+        let encoding = match kind {
+            kind if kind.contains("1251") => WINDOWS_1251,
+            kind if kind.contains("utf-8") || kind.contains("json") || kind == "text/xml" => UTF_8,
+            _ => WINDOWS_1252,
+        };
+        let text = encoding.decode_without_bom_handling(bytes).0.into_owned();
+        assert_eq!(encode_again(text, content_type), bytes, "{kind}");
+    }
+    let other = "\u{43f}\u{440}".to_owned();
+    assert_eq!(
+        encode_again(other.clone(), Some("text/plain")),
+        other.as_bytes()
+    );
+}

@@ -31,6 +31,16 @@ const FIND: &str = "new Promise((done) => {
   observer.observe(document, {subtree: true, childList: true, attributes: true});
 })";
 
+/// Largest name and value of a cookie together (RFC 6265bis, section 5.6), in bytes.
+const MAX_COOKIE_BYTES: usize = 4_096;
+
+/// Whether the browser accepts a cookie. It refuses all of a call for one that it does not.
+fn is_accepted(name: &str, value: &str, secure: bool) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let needs_https = lower.starts_with("__secure-") || lower.starts_with("__host-");
+    name.len() + value.len() <= MAX_COOKIE_BYTES && (secure || !needs_https)
+}
+
 impl Tab {
     /// Gives the page its headers and cookies, before it is opened.
     pub(super) async fn equip(&self, request: &RenderRequest) -> Result<(), Trouble> {
@@ -47,10 +57,12 @@ impl Tab {
             let cookies: Vec<Value> = cookies
                 .split(';')
                 .filter_map(|pair| pair.trim().split_once('='))
+                .map(|(name, value)| (name.trim(), value.trim()))
+                .filter(|(name, value)| is_accepted(name, value, secure))
                 .map(|(name, value)| {
                     json!({
-                        "name": name.trim(),
-                        "value": value.trim(),
+                        "name": name,
+                        "value": value,
                         "url": request.url,
                         "secure": secure,
                     })

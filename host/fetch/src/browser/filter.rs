@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
@@ -38,8 +38,9 @@ use crate::proxy_answer;
 /// Marks the filter's own responses, to tell them from the site's.
 pub(super) const OURS: HeaderName = HeaderName::from_static("x-orbweaver-filter");
 
-/// Largest request body of a page, in bytes.
+/// Largest request body of a page, and most of all that are sent at once, in bytes.
 const MAX_UPLOAD: usize = 8 << 20;
+const MAX_UPLOADS: u64 = 16 << 20;
 /// Connections of one page at once; Chromium opens at most 32 to a proxy.
 const MAX_CONNECTIONS: usize = 64;
 /// Hosts per page whose last failure is remembered.
@@ -62,6 +63,8 @@ struct Shared {
     fetcher: Fetcher,
     upstream: Mutex<Option<ProxyUrl>>,
     bytes: AtomicU64,
+    /// Bytes of request bodies whose answers have not begun.
+    uploading: AtomicU64,
     max_bytes: u64,
     failures: Mutex<HashMap<String, Fault>>,
     tasks: Mutex<JoinSet<()>>,
@@ -78,6 +81,7 @@ impl Filter {
             fetcher,
             upstream: Mutex::default(),
             bytes: AtomicU64::new(0),
+            uploading: AtomicU64::new(0),
             max_bytes,
             failures: Mutex::default(),
             tasks: Mutex::default(),
@@ -331,6 +335,55 @@ async fn forward(
         .map_err(|fault| shared.failed(&url, fault))
 }
 
+/// The body of a page's request, counted among those that are sent at once.
+struct Upload<'a> {
+    shared: &'a Shared,
+    body: Bytes,
+    counted: u64,
+}
+
+impl<'a> Upload<'a> {
+    async fn read(shared: &'a Shared, body: Incoming) -> Result<Self, Fault> {
+        let too_large = || {
+            Fault::new(
+                Kind::TooLarge,
+                None,
+                "the page sends bodies that are too large",
+            )
+        };
+        let mut upload = Upload {
+            shared,
+            body: Bytes::new(),
+            counted: 0,
+        };
+        let mut read = BytesMut::new();
+        let mut body = Limited::new(body, MAX_UPLOAD);
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| too_large())?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            let bytes = data.len() as u64;
+            upload.counted += bytes;
+            let before = shared.uploading.fetch_add(bytes, Ordering::Relaxed);
+            if before.saturating_add(bytes) > MAX_UPLOADS {
+                return Err(too_large());
+            }
+            read.extend_from_slice(&data);
+        }
+        upload.body = read.freeze();
+        Ok(upload)
+    }
+}
+
+impl Drop for Upload<'_> {
+    fn drop(&mut self) {
+        self.shared
+            .uploading
+            .fetch_sub(self.counted, Ordering::Relaxed);
+    }
+}
+
 async fn run(
     client: &reqwest::Client,
     request: reqwest::Request,
@@ -356,18 +409,10 @@ async fn exchange(
     *onward.headers_mut() = end_to_end(&parts.headers);
     onward.headers_mut().remove(header::HOST);
     onward.headers_mut().remove(header::CONTENT_LENGTH);
-    let body = Limited::new(body, MAX_UPLOAD).collect().await;
-    let body = body
-        .map_err(|_| {
-            Fault::new(
-                Kind::TooLarge,
-                None,
-                "the page sends a body that is too large",
-            )
-        })?
-        .to_bytes();
-    if !body.is_empty() {
-        *onward.body_mut() = Some(body.into());
+    // Held until the answer begins.
+    let upload = Upload::read(shared, body).await?;
+    if !upload.body.is_empty() {
+        *onward.body_mut() = Some(upload.body.clone().into());
     }
     let again = onward
         .try_clone()

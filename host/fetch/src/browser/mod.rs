@@ -14,6 +14,7 @@ mod extras;
 mod filter;
 mod meter;
 mod process;
+mod profile;
 mod render;
 mod request_headers;
 mod session;
@@ -325,7 +326,8 @@ impl Renderer {
             let body = if html {
                 Bytes::from(tab.html().await?)
             } else {
-                tab.body(&answer.request).await?
+                let content_type = answer.headers.get("content-type");
+                tab.body(&answer.request, content_type).await?
             };
             Ok((answer, url, body, html))
         };

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
-use tempfile::TempDir;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
 use super::config::{Isolation, Sandbox};
 use super::meter;
+use super::profile::Profile;
 
 /// How many of the last bytes of Chromium's standard error are kept.
 const STDERR_BYTES: usize = 4_096;
@@ -85,9 +85,7 @@ pub(super) struct Started {
 
 /// Starts `program`.
 pub(super) async fn launch(program: &Path, sandbox: Sandbox) -> io::Result<Started> {
-    let profile = tempfile::Builder::new()
-        .prefix("orbweaver-browser-")
-        .tempdir()?;
+    let profile = Profile::new()?;
     // One pipe for commands to the browser, one for its events.
     let (commands, input) = io::pipe()?;
     let (output, events) = io::pipe()?;
@@ -124,7 +122,7 @@ pub(super) async fn launch(program: &Path, sandbox: Sandbox) -> io::Result<Start
 fn command(
     program: &Path,
     sandbox: Sandbox,
-    profile: &TempDir,
+    profile: &Profile,
     commands: OwnedFd,
     events: OwnedFd,
 ) -> Command {
@@ -194,7 +192,7 @@ fn forbid_higher_priority() {
 /// them all, so that not even a zombie remains.
 fn watch(
     mut command: Command,
-    profile: TempDir,
+    profile: Profile,
     group: &Mutex<Option<i32>>,
     started: oneshot::Sender<io::Result<OwnedFd>>,
 ) {

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use orbweaver_core::charset;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -124,9 +125,9 @@ impl Tab {
         Ok(outer.html)
     }
 
-    /// The body, as received, of a document that is not HTML.
+    /// The body, as received, of a document that is not HTML. `content_type`: its header.
     #[crate::boxed]
-    pub async fn body(&self, request: &str) -> Result<Bytes, Trouble> {
+    pub async fn body(&self, request: &str, content_type: Option<&str>) -> Result<Bytes, Trouble> {
         let raw: RawBody = self
             .connection
             .call(
@@ -135,10 +136,9 @@ impl Tab {
                 json!({"requestId": request}),
             )
             .await?;
-        if raw.base64_encoded {
-            decode(&raw.body)
-        } else {
-            Ok(raw.body.into())
+        match raw.base64_encoded {
+            true => decode(&raw.body),
+            false => Ok(charset::encode_again(raw.body, content_type).into()),
         }
     }
 

@@ -2,9 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use orbweaver_core::guard::{Host, Target};
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::ServerName;
@@ -19,6 +22,8 @@ use crate::proxy::ProxyUrl;
 
 /// Largest answer of an HTTP proxy to CONNECT.
 const MAX_HEAD: usize = 16 << 10;
+/// Time from one address's attempt to the next one's (RFC 8305, section 8).
+const HEAD_START: Duration = Duration::from_millis(250);
 
 /// A plain or TLS connection.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -75,16 +80,32 @@ pub(super) async fn connect(
     }
 }
 
-/// The first address that answers.
+/// The first address that answers. One that does not answer soon does not keep the next from being
+/// tried (RFC 8305, section 5).
 async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Fault> {
     let mut last = None;
-    for &address in addresses {
-        match TcpStream::connect(SocketAddr::new(address, port)).await {
-            Ok(stream) => {
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
+    let mut waiting = addresses.iter();
+    let mut attempts = FuturesUnordered::new();
+    loop {
+        if let Some(&address) = waiting.next() {
+            attempts.push(TcpStream::connect(SocketAddr::new(address, port)));
+        }
+        let next = async {
+            match waiting.len() {
+                0 => std::future::pending().await,
+                _ => tokio::time::sleep(HEAD_START).await,
             }
-            Err(error) => last = Some(error),
+        };
+        tokio::select! {
+            attempt = attempts.next() => match attempt {
+                Some(Ok(stream)) => {
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Some(Err(error)) => last = Some(error),
+                None => break,
+            },
+            () = next => {}
         }
     }
     let why = last.map_or_else(|| "no address".to_owned(), |error| error.to_string());
@@ -229,4 +250,30 @@ async fn socks<S: Stream>(
     let mut bound = vec![0; rest + 2];
     stream.read_exact(&mut bound).await?;
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::os::fd::AsRawFd as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_does_not_answer_gives_way_to_the_next() {
+        let silent = Ipv4Addr::new(127, 0, 0, 2);
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // Its queue is full, so that the kernel answers no further connection.
+        let full = std::net::TcpListener::bind((silent, port)).unwrap();
+        // SAFETY: changes the queue of a socket that is listening.
+        assert_eq!(unsafe { libc::listen(full.as_raw_fd(), 0) }, 0);
+        let _queued = std::net::TcpStream::connect((silent, port)).unwrap();
+        let dialled = dial(&[silent.into(), Ipv4Addr::LOCALHOST.into()], port).await;
+        let address = dialled.unwrap().peer_addr().unwrap();
+        assert_eq!(address.ip(), Ipv4Addr::LOCALHOST);
+        let refused = dial(&[Ipv4Addr::new(127, 0, 0, 3).into()], port).await;
+        assert!(refused.is_err());
+        assert!(dial(&[], port).await.is_err());
+    }
 }

@@ -7,6 +7,20 @@ use orbweaver_origin::Origin;
 use crate::support::{Names, config_with, failure, fetcher, get, with_names};
 
 #[tokio::test]
+async fn words_of_a_url_say_nothing_of_a_failure() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = closed.local_addr().unwrap().port();
+    drop(closed);
+    for word in ["tunnel", "socks", "credentials"] {
+        assert_eq!(
+            failure(&fetcher(), &format!("http://127.0.0.1:{port}/{word}")).await,
+            ("connect", Some("refused")),
+            "{word}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn fault_23_dns_failures_are_distinguished() {
     let names = Names::default();
     names

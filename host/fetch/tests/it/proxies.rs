@@ -1,5 +1,7 @@
 use orbweaver_core::guard::{HostList, Rule};
-use orbweaver_fetch::{FetchConfig, Fetcher, Kind, ProxyPool, ProxyUrl, Request, SubKind};
+use orbweaver_fetch::{
+    FetchConfig, Fetcher, Kind, ProxyPool, ProxyUrl, Request, ResolveError, SubKind,
+};
 use orbweaver_origin::{Certificates, Flaw, Origin, Proxy, Reply, TlsOrigin};
 
 use crate::support::{Names, config, fetcher, with_config, with_names};
@@ -168,6 +170,35 @@ async fn names_that_a_proxy_resolves_are_checked_here_first() {
         assert_eq!(error.kind.as_str(), "refused");
         assert!(proxy.asked().is_empty());
     }
+}
+
+#[tokio::test]
+async fn a_proxy_of_a_pool_whose_name_does_not_resolve_gives_way_to_the_next() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/", Reply::html("through"));
+    let good = Proxy::http(origin.address()).await.unwrap();
+    let names = Names::default();
+    names.then("a.example", &["127.0.0.1"]);
+    names.fail("dead.example", ResolveError::ServFail);
+    let pool: Vec<ProxyUrl> = ["http://dead.example:1", &good.url()]
+        .map(|url| url.parse().unwrap())
+        .to_vec();
+    let fetch = FetchConfig {
+        proxy_pools: [(ProxyPool::Isp, pool)].into(),
+        ..config()
+    };
+    let fetcher = with_names(fetch, names);
+    for session in 0..4 {
+        let request = Request::get(origin.url_at("a.example", "/"));
+        let response = fetcher
+            .fetch_through(ProxyPool::Isp, None, session, request)
+            .await;
+        assert_eq!(response.unwrap().body, "through", "{session}");
+    }
+    let alone = through("http://dead.example:1", "http://a.example/".into());
+    let error = fetcher.fetch(alone).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Proxy, "{error}");
+    assert!(error.message.contains("dead.example"), "{error}");
 }
 
 #[test]

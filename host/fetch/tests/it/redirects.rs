@@ -283,3 +283,29 @@ async fn the_caller_decides_about_redirects() {
     };
     assert_eq!(fetcher().fetch(unfollowed).await.unwrap().status, 301);
 }
+
+#[tokio::test]
+async fn conditions_of_a_page_are_not_sent_to_where_it_redirects() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/page", Reply::redirect(302, "/other"));
+    origin.set("/other", Reply::html("other"));
+    let conditional = |path: &str| Request {
+        headers: vec![
+            ("if-none-match".to_owned(), "\"1\"".to_owned()),
+            (
+                "if-modified-since".to_owned(),
+                "Sun, 01 Mar 2026 00:00:00 GMT".to_owned(),
+            ),
+        ],
+        ..Request::get(origin.url(path))
+    };
+    let response = fetcher().fetch(conditional("/page")).await.unwrap();
+    assert_eq!(response.body, "other");
+    let sent = |path: &str| {
+        let asked = origin.requests();
+        let asked = asked.iter().find(|asked| asked.path() == path).unwrap();
+        ["if-none-match", "if-modified-since"].map(|name| asked.header(name).is_some())
+    };
+    assert_eq!(sent("/page"), [true, true]);
+    assert_eq!(sent("/other"), [false, false]);
+}

@@ -387,3 +387,73 @@ async fn a_screenshot_has_the_whole_page_with_lazily_loaded_images() {
         std::fs::write(path, &png).unwrap();
     }
 }
+
+#[tokio::test]
+async fn text_that_is_no_html_has_the_bytes_of_the_response() {
+    let origin = Origin::start().await.unwrap();
+    let cases: [(&str, &[u8], &str); 6] = [
+        ("/utf8", "caf\u{e9}".as_bytes(), "text/plain"),
+        (
+            "/named",
+            "caf\u{e9}".as_bytes(),
+            "text/plain; charset=utf-8",
+        ),
+        (
+            "/cyrillic",
+            b"\xef\xf0\xe8\xe2\xe5\xf2",
+            "text/plain; charset=windows-1251",
+        ),
+        ("/json", "{\"a\":\"\u{e9}\"}".as_bytes(), "application/json"),
+        (
+            "/feed",
+            b"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><rss><a>\xe9</a></rss>",
+            "text/xml",
+        ),
+        (
+            "/xml",
+            "<?xml version=\"1.0\"?><rss><a>\u{e9}</a></rss>".as_bytes(),
+            "text/xml",
+        ),
+    ];
+    let renderer = renderer();
+    for (path, body, content_type) in cases {
+        let reply = Reply::new(200, body).header("content-type", content_type);
+        origin.set(path, reply);
+        let rendered = render(&renderer, origin.url(path)).await.unwrap();
+        let got = &rendered.response.body;
+        assert_eq!(&got[..], body, "{path}: {}", String::from_utf8_lossy(got));
+    }
+}
+
+#[tokio::test]
+async fn cookies_that_the_browser_refuses_are_left_out() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/", Reply::html("<p>here"));
+    let mut request = RenderRequest::new(origin.url("/"));
+    let large = "x".repeat(5_000);
+    request.extras.cookies = Some(format!("__Secure-a=1; b=2; c={large}"));
+    renderer().render(request).await.unwrap();
+    let asked = origin.requests();
+    let asked = asked.iter().find(|asked| asked.path() == "/").unwrap();
+    assert_eq!(asked.header("cookie"), Some("b=2"));
+}
+
+#[tokio::test]
+async fn a_page_has_a_bounded_amount_of_uploads_under_way() {
+    let origin = Origin::start().await.unwrap();
+    // Three bodies of 7 MiB at once: the service holds two, and refuses the third.
+    origin.set(
+        "/",
+        Reply::html(
+            "<script>const body = new Blob([new Uint8Array(7 << 20)]);\
+             for (let n = 0; n < 3; n++) fetch('/held/' + n, {method: 'POST', body})\
+               .then(answer => { if (answer.status == 502) document.body.id = 'refused' })\
+             </script><body>",
+        ),
+    );
+    let mut request = RenderRequest::new(origin.url("/"));
+    request.extras.selector = Some("#refused".to_owned());
+    let rendered = renderer().render(request).await.unwrap();
+    assert!(html(&rendered).contains("refused"));
+    origin.release();
+}
