@@ -176,11 +176,11 @@ async fn names_that_a_proxy_resolves_are_checked_here_first() {
 async fn a_proxy_of_a_pool_whose_name_does_not_resolve_gives_way_to_the_next() {
     let origin = Origin::start().await.unwrap();
     origin.set("/", Reply::html("through"));
-    let good = Proxy::http(origin.address()).await.unwrap();
+    let good = Proxy::socks5(origin.address()).await.unwrap();
     let names = Names::default();
     names.then("a.example", &["127.0.0.1"]);
     names.fail("dead.example", ResolveError::ServFail);
-    let pool: Vec<ProxyUrl> = ["http://dead.example:1", &good.url()]
+    let pool: Vec<ProxyUrl> = ["socks5://dead.example:1080", &good.url()]
         .map(|url| url.parse().unwrap())
         .to_vec();
     let fetch = FetchConfig {
@@ -195,7 +195,7 @@ async fn a_proxy_of_a_pool_whose_name_does_not_resolve_gives_way_to_the_next() {
             .await;
         assert_eq!(response.unwrap().body, "through", "{session}");
     }
-    let alone = through("http://dead.example:1", "http://a.example/".into());
+    let alone = through("http://dead.example:3128", "http://a.example/".into());
     let error = fetcher.fetch(alone).await.unwrap_err();
     assert_eq!(error.kind, Kind::Proxy, "{error}");
     assert!(error.message.contains("dead.example"), "{error}");
