@@ -1,14 +1,16 @@
 //! Reads a component without compiling or running it.
 
+mod made;
+
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use wasmparser::{
-    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentTypeRef, Parser, Payload,
-};
+use wasmparser::{ComponentAlias, ComponentExternalKind, ComponentTypeRef, Parser, Payload};
 
 use crate::error::LoadError;
 use crate::manifest::section::not_a_component;
 use crate::manifest::{self, Manifest};
+pub(crate) use made::MAX_MADE_MEMORIES;
+use made::Making;
 
 /// SHA-256 of a component's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,10 +78,6 @@ const MAX_TABLES: u32 = 64;
 const MAX_NESTING: u32 = 8;
 const MAX_INSTANCES: u32 = 1_024;
 const MAX_IMPORTS: usize = 256;
-/// Most instances that a component makes of all others within it, each counted as often as it is
-/// made: a compiler writes each of them out, and eight components that each make a thousand of the
-/// next one make 10²⁴.
-const MAX_INLINED: u64 = 10_000;
 
 /// Limits from the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -115,43 +113,9 @@ struct Walk {
     exports: Vec<String>,
     /// Open modules and components; true for a component.
     open: Vec<bool>,
-    inlined: Inlined,
-}
-
-/// The instances that components make, with those that their instances make.
-///
-/// A component can make instances only of components that end before it does so: those that are
-/// imported, or exported by an instance, are refused. So the largest one that has ended bounds each.
-#[derive(Default)]
-struct Inlined {
-    /// Of the open components, the outermost first; of the outermost one, `own`.
-    open: Vec<u64>,
-    own: u64,
-    /// The most of one that has ended, itself included.
-    largest: u64,
-}
-
-impl Inlined {
-    fn begin(&mut self) {
-        self.open.push(0);
-    }
-
-    fn end(&mut self) {
-        let ended = self.open.pop().unwrap_or_default().saturating_add(1);
-        self.largest = self.largest.max(ended);
-    }
-
-    /// Instances of a kind that makes no others.
-    fn add(&mut self, count: u64) -> Result<(), LoadError> {
-        let open = self.open.last_mut().unwrap_or(&mut self.own);
-        *open = open.saturating_add(count);
-        at_most("instances of nested components", *open, MAX_INLINED)
-    }
-
-    /// An instance of some component that has ended.
-    fn add_component(&mut self) -> Result<(), LoadError> {
-        self.add(self.largest.max(1))
-    }
+    /// Memories of the open module.
+    module_memories: u64,
+    making: Making,
 }
 
 /// An error for a component that is a value: known only when an instance is made.
@@ -181,22 +145,22 @@ impl Walk {
         match payload {
             Payload::ModuleSection { .. } => {
                 self.open.push(false);
+                self.module_memories = 0;
                 shape.modules += 1;
                 at_most("core modules", shape.modules, MAX_MODULES)?;
             }
             Payload::ComponentSection { .. } => {
                 self.open.push(true);
-                self.inlined.begin();
+                self.making.begin();
                 let depth = self.open.iter().filter(|c| **c).count();
                 shape.nesting = shape.nesting.max(u32::try_from(depth).unwrap_or(u32::MAX));
                 at_most("nested components", shape.nesting, MAX_NESTING)?;
             }
-            Payload::End(_) => {
-                let ended = self.open.pop();
-                if ended == Some(true) {
-                    self.inlined.end();
-                }
-            }
+            Payload::End(_) => match self.open.pop() {
+                Some(true) => self.making.end(),
+                Some(false) => self.making.module(self.module_memories),
+                None => {}
+            },
             Payload::FunctionSection(section) => {
                 shape.functions += u64::from(section.count());
                 at_most("functions", shape.functions, MAX_FUNCTIONS)?;
@@ -207,6 +171,7 @@ impl Walk {
             }
             Payload::MemorySection(section) => {
                 shape.memories += section.count();
+                self.module_memories += u64::from(section.count());
                 at_most("memories", shape.memories, MAX_MEMORIES)?;
                 for memory in section {
                     let memory = memory.map_err(not_a_component)?;
@@ -234,15 +199,15 @@ impl Walk {
             Payload::InstanceSection(section) => {
                 shape.core_instances = shape.core_instances.saturating_add(section.count());
                 at_most("core instances", shape.core_instances, MAX_INSTANCES)?;
-                self.inlined.add(u64::from(section.count()))?;
+                for instance in section {
+                    self.making
+                        .core_instance(&instance.map_err(not_a_component)?)?;
+                }
             }
             Payload::ComponentInstanceSection(section) => {
                 at_most("component instances", section.count(), MAX_INSTANCES)?;
                 for instance in section {
-                    match instance.map_err(not_a_component)? {
-                        ComponentInstance::Instantiate { .. } => self.inlined.add_component()?,
-                        ComponentInstance::FromExports(_) => self.inlined.add(1)?,
-                    }
+                    self.making.instance(&instance.map_err(not_a_component)?)?;
                 }
             }
             Payload::ComponentAliasSection(section) => {
@@ -253,13 +218,18 @@ impl Walk {
                     {
                         return Err(unknown_component("exported"));
                     }
+                    self.making.alias(&alias);
                 }
             }
             Payload::ComponentImportSection(section) => {
                 for import in section {
                     let import = import.map_err(not_a_component)?;
-                    if let ComponentTypeRef::Component(_) = import.ty {
-                        return Err(unknown_component("imported"));
+                    match import.ty {
+                        ComponentTypeRef::Component(_) => {
+                            return Err(unknown_component("imported"));
+                        }
+                        ComponentTypeRef::Module(_) => self.making.unknown_module(),
+                        _ => {}
                     }
                     if self.open.is_empty() {
                         self.imports.push(import.name.name.to_owned());
@@ -267,10 +237,11 @@ impl Walk {
                     }
                 }
             }
-            Payload::ComponentExportSection(section) if self.open.is_empty() => {
+            Payload::ComponentExportSection(section) => {
                 for export in section {
                     let export = export.map_err(not_a_component)?;
-                    if export.kind == ComponentExternalKind::Instance {
+                    self.making.export(export.kind, export.index);
+                    if self.open.is_empty() && export.kind == ComponentExternalKind::Instance {
                         self.exports.push(export.name.name.to_owned());
                         at_most("exports", self.exports.len(), MAX_IMPORTS)?;
                     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use wasmtime::ResourceLimiter;
 
 use crate::error::Limit;
+use crate::inspect::MAX_MADE_MEMORIES;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
@@ -20,8 +21,10 @@ pub(crate) struct Limiter {
     refused: Option<Limit>,
 }
 
-/// Most memories, tables and core instances of one store, over all modules of a component.
-const MAX_PER_STORE: usize = 1_000;
+/// Most core instances of one store, over all modules of a component; an interpreter has about forty.
+const MAX_INSTANCES: usize = 256;
+/// Most tables of one store; each module of a compiled language has one or two.
+const MAX_TABLES: usize = 64;
 
 impl Limiter {
     pub fn new(limits: &Limits, memory: Arc<MemoryBudget>, meter: Arc<Meter>) -> Self {
@@ -103,14 +106,15 @@ impl ResourceLimiter for Limiter {
     }
 
     fn instances(&self) -> usize {
-        MAX_PER_STORE
+        MAX_INSTANCES
     }
 
     fn tables(&self) -> usize {
-        MAX_PER_STORE
+        MAX_TABLES
     }
 
+    /// More are refused before they are made (`inspect`).
     fn memories(&self) -> usize {
-        MAX_PER_STORE
+        usize::try_from(MAX_MADE_MEMORIES).unwrap_or(usize::MAX)
     }
 }

@@ -280,6 +280,30 @@ async fn components_that_make_too_many_instances_are_refused() {
             format!("(component {bomb} {instances})"),
             "instances of nested",
         ),
+        // Few memories in the file, each of which reserves 4 GiB of addresses.
+        (
+            format!("(component {})", memories(33)),
+            "33 memories of all its instances, 32 are allowed",
+        ),
+        (
+            format!(
+                "(component (component $c {}) {})",
+                memories(2),
+                "(instance (instantiate $c))".repeat(17)
+            ),
+            "34 memories of all its instances",
+        ),
+        (
+            format!(
+                "(component $c (core module $m (memory 1))
+                   (component $d (alias outer $c $m (core module $n))
+                     (core instance (instantiate $n)) (export \"n\" (core module $n)))
+                   (component $e (alias outer $c $d (component $f)) {})
+                   (instance (instantiate $e)))",
+                "(instance (instantiate $f))".repeat(33)
+            ),
+            "33 memories of all its instances",
+        ),
         // Without the bound of the components that have ended.
         (
             "(component (component $d (import \"c\" (component $c)) (instance (instantiate $c))))"
@@ -302,7 +326,15 @@ async fn components_that_make_too_many_instances_are_refused() {
             "{error}"
         );
     }
+    let most = engine.inspect(&component(&format!("(component {})", memories(32))));
+    assert_eq!(most.unwrap().shape.memories, 1);
     assert_good_still_runs(&engine).await;
+}
+
+/// A module with one memory, and so many instances of it.
+fn memories(count: usize) -> String {
+    let instances = "(core instance (instantiate $m))".repeat(count);
+    format!("(core module $m (memory 1)) {instances}")
 }
 
 #[tokio::test]
