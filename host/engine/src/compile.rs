@@ -113,8 +113,8 @@ impl Compiler {
     /// The compiled component, stored or newly compiled.
     ///
     /// # Errors
-    /// [`LoadError::Compile`] if it fails to compile or exceeds the time limit; waiting for a turn
-    /// does not count.
+    /// [`LoadError::Compile`] if it fails to compile; [`LoadError::NotCompiled`] if it exceeds the time
+    /// limit (waiting for a turn does not count) or no thread can be started.
     #[crate::boxed]
     pub async fn compile(
         &self,
@@ -125,7 +125,7 @@ impl Compiler {
     ) -> Result<Component, LoadError> {
         let slot = self.slot(&owner, bytes.len()).await;
         let slot =
-            slot.ok_or_else(|| LoadError::Compile("the engine is shutting down".to_owned()))?;
+            slot.ok_or_else(|| LoadError::NotCompiled("the engine is shutting down".to_owned()))?;
         let engine = engine.clone();
         let (stored, slow, begin): (_, _, fn()) = match owner {
             CodeOwner::Instance => (self.stored.clone(), &self.slow, || ()),
@@ -147,7 +147,7 @@ impl Compiler {
                 // The receiver is dropped if the time limit passed.
                 let _ = done.send(compiled);
             })
-            .map_err(|e| LoadError::Compile(format!("no thread: {e}")))?;
+            .map_err(|e| LoadError::NotCompiled(format!("no thread: {e}")))?;
         let compiled = async {
             if let Ok(ended) = tokio::time::timeout(SLOW, &mut result).await {
                 return ended;
@@ -164,8 +164,8 @@ impl Compiler {
         };
         match tokio::time::timeout(self.timeout, compiled).await {
             Ok(Ok(compiled)) => compiled,
-            Ok(Err(_)) => Err(LoadError::Compile("the compiler panicked".to_owned())),
-            Err(_) => Err(LoadError::Compile(format!(
+            Ok(Err(_)) => Err(LoadError::NotCompiled("the compiler panicked".to_owned())),
+            Err(_) => Err(LoadError::NotCompiled(format!(
                 "took longer than {} ms",
                 self.timeout.as_millis()
             ))),
@@ -190,7 +190,7 @@ fn compile_alone(
         .thread_name(|i| format!("plugin-compile-{i}"))
         .start_handler(move |_| begin())
         .build()
-        .map_err(|e| LoadError::Compile(format!("no threads: {e}")))?;
+        .map_err(|e| LoadError::NotCompiled(format!("no threads: {e}")))?;
     let component = threads
         .install(|| Component::from_binary(engine, bytes))
         .map_err(|e| LoadError::Compile(clean(&format!("{e:#}"), 1_000)))?;
@@ -285,7 +285,7 @@ mod tests {
         let error = compiled.expect_err("a millisecond is too short");
         assert_eq!(
             error,
-            LoadError::Compile("took longer than 1 ms".to_owned())
+            LoadError::NotCompiled("took longer than 1 ms".to_owned())
         );
     }
 }

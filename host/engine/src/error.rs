@@ -346,15 +346,23 @@ pub enum LoadError {
     /// It needs more memory, tables, functions … than allowed.
     #[error("limits: {0}")]
     Limits(String),
-    /// Compilation failed, took too long, or could not start.
+    /// Compilation failed.
     #[error("compile: {0}")]
     Compile(String),
+    /// Compilation took too long, or could not start.
+    #[error("compile: {0}")]
+    NotCompiled(String),
     /// It failed its self-test.
     #[error("self-test: {0}")]
     SelfTest(String),
 }
 
 impl LoadError {
+    /// Whether the same file may be loaded later: the reason is not in its content.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreadable(_) | Self::NotCompiled(_))
+    }
+
     /// The same error with its text shortened and control characters escaped: names, manifests and
     /// compile errors are untrusted text.
     pub(crate) fn cleaned(self) -> Self {
@@ -368,6 +376,7 @@ impl LoadError {
             Self::Export(text) => Self::Export(clean(text)),
             Self::Limits(text) => Self::Limits(clean(text)),
             Self::Compile(text) => Self::Compile(clean(text)),
+            Self::NotCompiled(text) => Self::NotCompiled(clean(text)),
             Self::SelfTest(text) => Self::SelfTest(clean(text)),
         }
     }

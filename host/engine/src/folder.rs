@@ -2,11 +2,12 @@
 //! then watched.
 //!
 //! A new or changed file is loaded while the old plugin serves, and replaces it only after it
-//! passed its self-test.
+//! passed its self-test. A file that was refused for a reason that may pass is tried again after a
+//! pause, which doubles.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -154,13 +155,22 @@ async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
 }
 
 /// Records this state of the folder and removes the plugins of missing files; returns the files
-/// to load, in their order.
+/// to load, in their order: new and changed ones, and those to try again.
 fn changes(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) -> Vec<PluginFile> {
     let (changed, gone) = {
         let mut folder = inner.folder.lock();
+        let folder = &mut *folder;
+        let now = Instant::now();
+        let mut is_to_load = |path: &Path, print: &Fingerprint| {
+            if folder.seen.get(path) == Some(print) {
+                return folder.retries.is_due(path, now);
+            }
+            folder.retries.forget(path);
+            true
+        };
         let mut changed: Vec<(PluginFile, u64)> = found
             .iter()
-            .filter(|(path, print)| folder.seen.get(*path) != Some(*print))
+            .filter(|(path, print)| is_to_load(path, print))
             .map(|(path, print)| (PluginFile::Folder(path.clone()), print.size))
             .filter(|(file, _)| is_needed(inner, file))
             .collect();
@@ -174,6 +184,7 @@ fn changes(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) -> Vec<PluginFi
             .collect();
         for path in &gone {
             folder.refused.remove(path);
+            folder.retries.forget(path);
         }
         folder.seen = found;
         (changed, gone)
@@ -212,7 +223,13 @@ fn rank(file: &PluginFile, size: u64) -> (bool, usize) {
 async fn load_file(inner: &Inner, file: &PluginFile) {
     let path = file.path();
     let loaded = load_plugin(inner, file).await;
-    let loaded = loaded.and_then(|plugin| inner.serve(Arc::clone(&plugin)).map(|()| plugin));
+    let mut may_pass = loaded.as_ref().is_err_and(LoadError::may_pass);
+    let loaded = loaded.and_then(|plugin| {
+        let served = inner.serve(Arc::clone(&plugin));
+        // The plugins that it needs, and that need it, may be replaced.
+        may_pass = served.is_err();
+        served.map(|()| plugin)
+    });
     match loaded {
         Ok(plugin) => {
             tracing::info!(
@@ -224,7 +241,9 @@ async fn load_file(inner: &Inner, file: &PluginFile) {
             for cut in &plugin.cut {
                 tracing::warn!(plugin = &*plugin.label, "limits.{cut}");
             }
-            inner.folder.lock().refused.remove(path);
+            let mut folder = inner.folder.lock();
+            folder.refused.remove(path);
+            folder.retries.forget(path);
         }
         Err(error) => {
             let serving = inner.registry().of_file(path).is_some();
@@ -234,7 +253,14 @@ async fn load_file(inner: &Inner, file: &PluginFile) {
                 if serving { ", the old one keeps serving" } else { "" }
             );
             let problem = error.to_string();
-            inner.folder.lock().refused.insert(path.to_owned(), error);
+            {
+                let mut folder = inner.folder.lock();
+                folder.refused.insert(path.to_owned(), error);
+                match may_pass {
+                    true => folder.retries.failed(path, Instant::now()),
+                    false => folder.retries.forget(path),
+                }
+            }
             inner.change(|registry, _| registry.note(path, &problem));
         }
     }

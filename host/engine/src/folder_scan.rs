@@ -1,4 +1,4 @@
-//! The contents of the plugin folder. Files are compared by size, time and inode. A file that is
+//! The contents of the plugin folder. Files are compared by size, times, mode and inode. A file that is
 //! still changing is ignored until it has been unchanged for a moment, so a partly written file
 //! is not an error.
 
@@ -14,6 +14,9 @@ pub(crate) const STILL: Duration = Duration::from_millis(150);
 pub(crate) struct Fingerprint {
     pub(crate) size: u64,
     modified: Option<SystemTime>,
+    /// Changes with the owner and the mode, too: a file that could not be read may be readable then.
+    changed: (i64, i64),
+    mode: u32,
     inode: u64,
 }
 
@@ -41,6 +44,8 @@ pub(crate) fn scan(dir: &Path) -> std::io::Result<BTreeMap<PathBuf, Fingerprint>
                 Fingerprint {
                     size: file.len(),
                     modified,
+                    changed: (file.ctime(), file.ctime_nsec()),
+                    mode: file.mode(),
                     inode: file.ino(),
                 },
             );
@@ -83,4 +88,28 @@ pub(crate) fn settle(
         }
     }
     still
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn another_mode_is_another_state_of_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("extract-a.wasm");
+        std::fs::write(&path, b"a").unwrap();
+        let state = || scan(dir.path()).unwrap().remove(&path);
+        let set = |mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).unwrap();
+        };
+        set(0o200);
+        let before = state();
+        assert_eq!(state(), before);
+        set(0o644);
+        assert_ne!(state(), before);
+    }
 }

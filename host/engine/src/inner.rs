@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::coming::{Coming, PluginFile};
 use crate::config::EngineConfig;
 use crate::error::{Limit, LoadError, PluginError, StartError};
+use crate::folder_retry::Retries;
 use crate::folder_scan::Fingerprint;
 use crate::host::Host;
 use crate::inputs::circle;
@@ -65,6 +66,7 @@ pub(crate) struct Inner {
 pub(crate) struct FolderState {
     pub seen: BTreeMap<PathBuf, Fingerprint>,
     pub refused: BTreeMap<PathBuf, LoadError>,
+    pub retries: Retries,
 }
 
 impl Inner {

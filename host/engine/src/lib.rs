@@ -25,6 +25,7 @@ mod error;
 mod extract;
 mod figures;
 mod folder;
+mod folder_retry;
 mod folder_scan;
 mod grants;
 mod hook;

@@ -346,7 +346,7 @@ async fn compilation_has_a_time_limit() {
     .unwrap();
     let error = refused(&engine, fixture("good")).await;
     assert!(
-        matches!(&error, LoadError::Compile(c) if c.contains("took longer")),
+        matches!(&error, LoadError::NotCompiled(c) if c.contains("took longer")),
         "{error}"
     );
 }

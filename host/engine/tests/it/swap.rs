@@ -173,6 +173,38 @@ async fn a_bad_file_is_reported_and_the_old_plugin_keeps_serving() {
     assert_eq!(good(&engine).unwrap().problem, None);
 }
 
+/// `peek` under this name, with these needs.
+fn needing(name: &str, needs: &[&str]) -> Vec<u8> {
+    let text = format!(
+        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\nneeds = {needs:?}\n"
+    );
+    manifest::embed(&fixture("peek"), &text).unwrap()
+}
+
+#[tokio::test]
+async fn a_file_that_was_refused_for_another_ones_sake_is_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, needs: &[&str]| {
+        let (new, file) = (dir.path().join(".new"), format!("extract-{name}.wasm"));
+        std::fs::write(&new, needing(name, needs)).unwrap();
+        std::fs::rename(&new, dir.path().join(file)).unwrap();
+    };
+    write("first", &["second"]);
+    let engine = on_folder(dir.path());
+    engine.load_dir().await;
+    engine.watch();
+    write("second", &["first"]);
+    until(&engine, |engine| !engine.refused().is_empty()).await;
+    let error = engine.refused()[0].1.to_string();
+    assert!(error.contains("is a circle"), "{error}");
+    // The second file stays as it is.
+    write("first", &[]);
+    until(&engine, |engine| {
+        engine.role("second").is_some() && engine.refused().is_empty()
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn added_and_removed_files_are_noticed() {
     let dir = tempfile::tempdir().unwrap();
