@@ -101,11 +101,32 @@ impl Quarantine {
         }
     }
 
-    /// Whether a call may begin.
+    /// Whether a call may begin; it counts as begun.
     ///
     /// # Errors
     /// [`PluginError::Quarantined`] with the time until the next trial.
     pub fn admit(&self, caller: Option<ProjectId>, now: Instant) -> Result<(), PluginError> {
+        self.let_through(caller, now, |streak| {
+            // This call is the trial; others wait for its end, but not for ever.
+            streak.until = now.checked_add(streak.backoff);
+            streak.on_trial = true;
+        })
+    }
+
+    /// Whether a call may begin, without its beginning.
+    ///
+    /// # Errors
+    /// Same as [`admit`](Self::admit).
+    pub fn check(&self, caller: Option<ProjectId>, now: Instant) -> Result<(), PluginError> {
+        self.let_through(caller, now, |_| {})
+    }
+
+    fn let_through(
+        &self,
+        caller: Option<ProjectId>,
+        now: Instant,
+        on_trial: impl FnOnce(&mut Streak),
+    ) -> Result<(), PluginError> {
         let Some(caller) = caller.filter(|_| self.rule.crashes > 0) else {
             return Ok(());
         };
@@ -122,9 +143,7 @@ impl Quarantine {
                 retry_after: until.saturating_duration_since(now),
             });
         }
-        // This call is the trial; others wait for its end, but not for ever.
-        streak.until = now.checked_add(streak.backoff);
-        streak.on_trial = true;
+        on_trial(streak);
         Ok(())
     }
 
@@ -295,8 +314,10 @@ mod tests {
                 retry_after: second
             })
         );
+        assert!(quarantine.check(US, start).is_err());
         // One call on trial, and only one.
         let later = start + second;
+        assert!(quarantine.check(US, later).is_ok());
         assert!(quarantine.admit(US, later).is_ok());
         assert!(quarantine.admit(US, later).is_err());
         assert_eq!(quarantine.ended(US, None, later), Turn::Opened);

@@ -1,6 +1,7 @@
 //! Runs hooks: one new instance for each hook and page, or request.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
@@ -29,11 +30,38 @@ struct Step {
     hook: HookUse,
     plugin: Arc<Plugin>,
     caller: Caller,
+    /// Why it is not called on this page, which is found before its inputs are made.
+    refused: Option<PluginError>,
     /// Outputs of roles that it needs.
     inputs: Inputs,
 }
 
 impl Step {
+    /// Whether its call may begin. Asked just before the call: a call on trial that is not made would
+    /// keep the next ones waiting.
+    fn admit(&self) -> Result<(), PluginError> {
+        match &self.refused {
+            Some(error) => {
+                self.plugin.figures.record_refused();
+                Err(error.clone())
+            }
+            None => self.plugin.admit(project_of(&self.caller)),
+        }
+    }
+
+    /// Whether it is called on a page as that stands; what speaks against its call is noted there.
+    fn is_called(&self, state: &mut PageState) -> bool {
+        if !state.wants_any(HookPoints::of(&self.plugin.manifest.hooks)) {
+            return false;
+        }
+        let admitted = self.admit();
+        if let Err(error) = &admitted {
+            let point = first_of(state.work.points);
+            state.failed(&self.hook.name, point, error.clone());
+        }
+        admitted.is_ok()
+    }
+
     fn is_pooled(&self) -> bool {
         matches!(&*self.plugin.code, Code::Hook(_))
     }
@@ -95,7 +123,7 @@ impl Inner {
     }
 
     /// The hooks that have one of these functions, each with its plugin, and failures for those that
-    /// are not loaded or in quarantine.
+    /// are not loaded.
     fn steps(
         &self,
         caller: &Caller,
@@ -111,19 +139,13 @@ impl Inner {
                     if HookPoints::of(&plugin.manifest.hooks)
                         .and(points)
                         .is_empty() => {}
-                Some(plugin) => match plugin.admit(project) {
-                    Ok(()) => steps.push(Step {
-                        hook: hook.clone(),
-                        plugin: Arc::clone(plugin),
-                        caller: caller.clone(),
-                        inputs: Inputs::default(),
-                    }),
-                    Err(error) => missing.push(HookFailure {
-                        hook: hook.name.clone(),
-                        point: first_of(points),
-                        error,
-                    }),
-                },
+                Some(plugin) => steps.push(Step {
+                    hook: hook.clone(),
+                    refused: plugin.quarantine.check(project, Instant::now()).err(),
+                    plugin: Arc::clone(plugin),
+                    caller: caller.clone(),
+                    inputs: Inputs::default(),
+                }),
                 None => missing.push(HookFailure {
                     hook: hook.name.clone(),
                     point: first_of(points),
@@ -164,8 +186,10 @@ impl Inner {
                     group.push(step);
                 }
                 self.pooled_steps(lane, group, state).await
-            } else {
+            } else if step.is_called(&mut state) {
                 self.on_demand_step(step, state).await
+            } else {
+                continue;
             };
             state = match next {
                 Ok(state) => state,
@@ -189,7 +213,8 @@ impl Inner {
     async fn give_inputs(&self, caller: &Caller, steps: &mut [Step], page: &Arc<Page>) {
         let registry = self.registry();
         let visible = Visible::new(&registry, caller);
-        let plan = Plan::of_plugins(visible, steps.iter().map(|step| &step.plugin));
+        let called = steps.iter().filter(|step| step.refused.is_none());
+        let plan = Plan::of_plugins(visible, called.map(|step| &step.plugin));
         let outputs = self.outputs(page, visible, plan).await;
         for step in steps {
             step.inputs = Inputs::of(&step.plugin, &outputs);
@@ -215,7 +240,11 @@ impl Inner {
                 continue;
             }
             let name = step.hook.name.clone();
-            match self.request_step(step, url, depth, attempts).await {
+            let called = match step.admit() {
+                Ok(()) => self.request_step(step, url, depth, attempts).await,
+                Err(error) => Err(error),
+            };
+            match called {
                 Ok(change) => changes.push((name, change)),
                 Err(error) => failures.push(HookFailure {
                     hook: name,
@@ -236,6 +265,9 @@ impl Inner {
         let runtime = Arc::clone(&self.runtime);
         self.in_pool(lane, move |running| {
             for step in &steps {
+                if !step.is_called(&mut state) {
+                    continue;
+                }
                 let meter = running.begin(&step.plugin);
                 let given = (&meter, &step.inputs);
                 let called = (&*step.plugin, &step.caller);

@@ -1,9 +1,10 @@
 //! Applies the answers of hooks to a page, one hook after the other.
 
+use super::call::PAGE_POINTS;
 use super::{
-    Discovery, FoundLink, HookFailure, HookReason, HookRecord, JudgedLink, LinkVerdict, MAX_ADDED,
-    MAX_REASON_BYTES, MAX_RECORDS, MAX_URL_BYTES, PageFate, PageVerdict, PageWork, RecordVerdict,
-    ResponseVerdict, RetryLater, WantedUrl,
+    Discovery, FoundLink, HookFailure, HookPoints, HookReason, HookRecord, JudgedLink, LinkVerdict,
+    MAX_ADDED, MAX_REASON_BYTES, MAX_RECORDS, MAX_URL_BYTES, PageFate, PageVerdict, PageWork,
+    RecordVerdict, ResponseVerdict, RetryLater, WantedUrl,
 };
 use crate::error::PluginError;
 use crate::limits::Limits;
@@ -58,6 +59,13 @@ impl PageState {
             HookPoint::Discover => !matches!(self.verdict.fate, PageFate::Retry(..)),
             HookPoint::Request | HookPoint::Deliver => false,
         }
+    }
+
+    /// Whether any of these functions is called for the page as it stands.
+    pub fn wants_any(&self, functions: HookPoints) -> bool {
+        let asked = functions.and(self.work.points);
+        let mut points = PAGE_POINTS.into_iter();
+        points.any(|point| asked.has(point) && self.wants(point))
     }
 
     /// Records of earlier hooks.
@@ -215,7 +223,7 @@ fn reason(hook: &str, why: &str) -> HookReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hook::{HookPoints, Visit};
+    use crate::hook::Visit;
     use crate::limits::LimitsConfig;
     use crate::page::Page;
 

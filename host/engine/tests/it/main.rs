@@ -17,6 +17,7 @@ mod extract;
 mod frozen;
 mod fuel;
 mod fuel_kinds;
+mod hook_quarantine;
 mod hook_state;
 mod hooks;
 mod hostile;
