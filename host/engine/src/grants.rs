@@ -1,179 +1,14 @@
 //! Permissions: requested by manifests and granted by the operator.
 
 mod denial;
+mod hosts;
 mod names;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use denial::Need;
+pub use hosts::HostPatterns;
 pub(crate) use names::RoleSet;
-
-/// Host patterns `scheme://host:port`, e.g. `https://*.example.com`.
-///
-/// - Scheme: `http`, `https` or `*`; if omitted, `*`.
-/// - Host: a name or an address, `*.name` for all subdomains of a name, or `*` for any.
-/// - Port: a number or `*`; if omitted, the scheme's default port.
-/// - A single `*` means any scheme, any host and any port.
-///
-/// A URL must match at least one pattern of every list, so an intersection keeps both lists. An
-/// empty list denies everything.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct HostPatterns {
-    lists: Vec<Vec<HostPattern>>,
-}
-
-impl HostPatterns {
-    /// Parses a list; the error names the wrong pattern and the reason.
-    pub fn parse<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
-        let list = patterns
-            .iter()
-            .map(|p| HostPattern::parse(p.as_ref()))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { lists: vec![list] })
-    }
-
-    /// A set that denies everything.
-    pub fn none() -> Self {
-        Self::default()
-    }
-
-    /// The URLs that both sets allow.
-    #[must_use]
-    pub fn intersect(&self, other: &Self) -> Self {
-        if self.is_empty() || other.is_empty() {
-            return Self::none();
-        }
-        Self {
-            lists: self.lists.iter().chain(&other.lists).cloned().collect(),
-        }
-    }
-
-    /// Whether no URL can match.
-    pub fn is_empty(&self) -> bool {
-        self.lists.is_empty() || self.lists.iter().any(Vec::is_empty)
-    }
-
-    /// Whether an absolute http or https URL is allowed.
-    pub fn allows(&self, url: &str) -> bool {
-        let Ok(url) = url::Url::parse(url) else {
-            return false;
-        };
-        if !matches!(url.scheme(), "http" | "https") {
-            return false;
-        }
-        let Some(host) = url.host_str() else {
-            return false;
-        };
-        let Some(port) = url.port_or_known_default() else {
-            return false;
-        };
-        !self.is_empty()
-            && self.lists.iter().all(|list| {
-                list.iter()
-                    .any(|pattern| pattern.matches(url.scheme(), host, port))
-            })
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct HostPattern {
-    /// `None` matches both schemes.
-    scheme: Option<Scheme>,
-    host: HostRule,
-    port: PortRule,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheme {
-    Http,
-    Https,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum HostRule {
-    Any,
-    /// Subdomains of this name.
-    Below(String),
-    Exactly(String),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PortRule {
-    Any,
-    SchemeDefault,
-    Number(u16),
-}
-
-impl HostPattern {
-    fn parse(pattern: &str) -> Result<Self, String> {
-        let bad = |why: &str| format!("`{pattern}` is not a host pattern: {why}");
-        if pattern == "*" {
-            return Ok(Self {
-                scheme: None,
-                host: HostRule::Any,
-                port: PortRule::Any,
-            });
-        }
-        let (scheme, rest) = match pattern.split_once("://") {
-            None | Some(("*", _)) => (
-                None,
-                pattern.split_once("://").map_or(pattern, |(_, rest)| rest),
-            ),
-            Some(("http", rest)) => (Some(Scheme::Http), rest),
-            Some(("https", rest)) => (Some(Scheme::Https), rest),
-            Some(_) => return Err(bad("the scheme must be http, https or *")),
-        };
-        if rest.contains(['/', '?', '#', '@']) {
-            return Err(bad("only scheme, host and port are allowed"));
-        }
-        // The last colon precedes the port, unless it is inside an IPv6 address.
-        let (host, port) = match rest.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => {
-                let port = match port {
-                    "*" => PortRule::Any,
-                    number => PortRule::Number(
-                        number
-                            .parse()
-                            .map_err(|_| bad("the port must be a number or *"))?,
-                    ),
-                };
-                (host, port)
-            }
-            _ => (rest, PortRule::SchemeDefault),
-        };
-        let normal = |host: &str| {
-            url::Host::parse(host)
-                .map(|h| h.to_string())
-                .map_err(|_| bad("the host is not valid"))
-        };
-        let host = match host.strip_prefix("*.") {
-            Some(parent) => HostRule::Below(normal(parent)?),
-            None if host == "*" => HostRule::Any,
-            None if host.contains('*') => return Err(bad("`*` must be the whole first label")),
-            None => HostRule::Exactly(normal(host)?),
-        };
-        Ok(Self { scheme, host, port })
-    }
-
-    fn matches(&self, scheme: &str, host: &str, port: u16) -> bool {
-        let default_port = if scheme == "https" { 443 } else { 80 };
-        (match self.scheme {
-            None => true,
-            Some(Scheme::Http) => scheme == "http",
-            Some(Scheme::Https) => scheme == "https",
-        }) && (match self.port {
-            PortRule::Any => true,
-            PortRule::SchemeDefault => port == default_port,
-            PortRule::Number(number) => port == number,
-        }) && (match &self.host {
-            HostRule::Any => true,
-            HostRule::Exactly(name) => host == name,
-            HostRule::Below(parent) => host
-                .strip_suffix(parent.as_str())
-                .is_some_and(|front| front.len() > 1 && front.ends_with('.')),
-        })
-    }
-}
 
 /// Permissions that a plugin requests or is granted. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -308,7 +143,6 @@ impl EffectivePermissions {
     ) -> Result<Self, String> {
         let granted_http = HostPatterns::parse(&granted.http).map_err(|e| format!("http: {e}"))?;
         let http = asked_http.intersect(&granted_http);
-        let any_role = |list: &[String]| list.iter().any(|role| role == "*");
         let extract = RoleSet::both(&asked.extract, &granted.extract);
         let secrets = RoleSet::both(&asked.secrets, &granted.secrets);
         let wasi: Vec<String> = asked
@@ -318,20 +152,8 @@ impl EffectivePermissions {
             .cloned()
             .collect();
         let listed = Permissions {
-            http: if http.is_empty() {
-                Vec::new()
-            } else if any_role(&granted.http) {
-                asked.http.clone()
-            } else if any_role(&asked.http) {
-                granted.http.clone()
-            } else {
-                asked
-                    .http
-                    .iter()
-                    .filter(|p| granted.http.contains(p))
-                    .cloned()
-                    .collect()
-            },
+            http: hosts::listed_in_both(&asked.http, &granted.http)
+                .map_err(|e| format!("http: {e}"))?,
             extract: extract.listed(),
             state: asked.state && granted.state,
             secrets: secrets.listed(),
@@ -362,71 +184,6 @@ impl EffectivePermissions {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn patterns(list: &[&str]) -> HostPatterns {
-        HostPatterns::parse(list).unwrap()
-    }
-
-    #[test]
-    fn an_empty_list_denies_everything() {
-        assert!(!patterns(&[]).allows("https://example.com/"));
-        assert!(!HostPatterns::none().allows("https://example.com/"));
-        assert!(
-            !patterns(&["*"])
-                .intersect(&patterns(&[]))
-                .allows("https://example.com/")
-        );
-    }
-
-    #[test]
-    fn patterns_match_as_documented() {
-        let cases: [(&str, &str, bool); 22] = [
-            ("*", "http://127.0.0.1:9999/x", true),
-            ("*", "ftp://example.com/", false),
-            ("example.com", "https://example.com/a", true),
-            ("example.com", "http://EXAMPLE.com/a", true),
-            ("example.com", "https://example.com:8443/", false),
-            ("example.com", "https://www.example.com/", false),
-            ("example.com:*", "https://example.com:8443/", true),
-            ("*.example.com", "https://www.example.com/", true),
-            ("*.example.com", "https://a.b.example.com/", true),
-            ("*.example.com", "https://example.com/", false),
-            ("*.example.com", "https://evilexample.com/", false),
-            ("https://*", "https://any.org/", true),
-            ("https://*", "http://any.org/", false),
-            ("https://*", "https://any.org:444/", false),
-            ("https://*:*", "https://any.org:444/", true),
-            ("*://example.com:81", "http://example.com:81/", true),
-            ("http://[::1]:8080", "http://[::1]:8080/", true),
-            ("http://[::1]", "http://[::1]/", true),
-            ("http://127.0.0.1:*", "http://127.1:80/", true),
-            ("bücher.example", "https://xn--bcher-kva.example/", true),
-            ("example.com", "https://example.com@evil.org/", false),
-            ("example.com", "not a url", false),
-        ];
-        for (pattern, url, expected) in cases {
-            assert_eq!(
-                patterns(&[pattern]).allows(url),
-                expected,
-                "{pattern} {url}"
-            );
-        }
-    }
-
-    #[test]
-    fn malformed_patterns_are_refused_and_named() {
-        for bad in [
-            "ftp://x",
-            "http://x/path",
-            "a*b.com",
-            "http://x:99999",
-            "",
-            "user@x",
-        ] {
-            let error = HostPatterns::parse(&[bad]).unwrap_err();
-            assert!(error.contains(&format!("`{bad}`")), "{error}");
-        }
-    }
 
     #[test]
     fn grants_only_narrow_the_requested_permissions() {
@@ -464,6 +221,22 @@ mod tests {
         assert!(!both.http.allows("http://www.example.com/"));
         assert!(!both.http.allows("https://example.org/"));
         assert!(asked.narrowed(&http(&[])).unwrap().http.is_empty());
+    }
+
+    #[test]
+    fn the_hosts_of_a_listing_are_those_that_may_be_fetched() {
+        let http = |patterns: &[&str]| Permissions {
+            http: patterns.iter().map(|&p| p.into()).collect(),
+            ..Permissions::default()
+        };
+        let asked = http(&["https://api.example.com"]);
+        let granted = http(&["https://*.example.com"]);
+        let got = EffectivePermissions::new(&asked, &granted).unwrap();
+        assert_eq!(got.listed.http, ["https://api.example.com"]);
+        let narrowed = got.narrowed(&http(&["*"])).unwrap();
+        assert_eq!(narrowed.listed.http, ["https://api.example.com"]);
+        let turned = EffectivePermissions::new(&granted, &asked).unwrap();
+        assert_eq!(turned.listed.http, ["https://api.example.com"]);
     }
 
     #[test]

@@ -41,6 +41,19 @@ impl Need<'_> {
         }
     }
 
+    /// The setting of a tier that allows it to plugins of projects; `extract` is allowed to all.
+    fn cap(self) -> Option<&'static str> {
+        match self {
+            Self::Http => Some("http"),
+            Self::Extract(_) => None,
+            Self::Render => Some("render"),
+            Self::CrawlData => Some("crawl_data"),
+            Self::State => Some("state"),
+            Self::Secret(_) => Some("secrets"),
+            Self::Wasi(_) => Some("wasi"),
+        }
+    }
+
     fn is_in(self, asked: &Permissions) -> bool {
         let has = |list: &[String], name: &str| list.iter().any(|one| one == name || one == "*");
         match self {
@@ -64,7 +77,12 @@ impl EffectivePermissions {
             .as_ref()
             .is_some_and(|accepted| need.is_in(accepted))
         {
-            return "the project's tier does not allow it (tiers.NAME.plugins.grants)".to_owned();
+            return match need.cap() {
+                Some(cap) => {
+                    format!("the project's tier does not allow it (tiers.NAME.plugins.{cap})")
+                }
+                None => "the project's tier does not allow it".to_owned(),
+            };
         }
         if need.is_in(&self.asked) {
             return format!(
@@ -140,13 +158,20 @@ mod tests {
             let narrowed = got.narrowed(&Permissions::all()).unwrap();
             assert_eq!(narrowed.remedy(need), said, "of a project's plugin");
         }
-        let accepted = EffectivePermissions::new(&asked, &Permissions::all()).unwrap();
+        let all = Permissions::all();
+        let accepted = EffectivePermissions::new(&all, &all).unwrap();
         let narrowed = accepted.narrowed(&Permissions::default()).unwrap();
-        let said = narrowed.remedy(Need::State);
-        assert!(
-            said.starts_with("the project's tier does not allow it"),
-            "{said}"
-        );
+        for (need, field) in [
+            (Need::Http, "http"),
+            (Need::Render, "render"),
+            (Need::CrawlData, "crawl_data"),
+            (Need::State, "state"),
+            (Need::Secret("crm"), "secrets"),
+            (Need::Wasi("clocks"), "wasi"),
+        ] {
+            let said = format!("the project's tier does not allow it (tiers.NAME.plugins.{field})");
+            assert_eq!(narrowed.remedy(need), said);
+        }
     }
 
     #[test]
