@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use orbweaver_engine::{
-    CallOutput, FoundLink, Grants, HookPoint, HookPoints, HookUse, Kind, Page, PageFate, PageParts,
-    PageVerdict, PageWork, PluginError, PluginInfo, RoleCall, Source, Visit,
+    CallOutput, Delivery, FoundLink, Grants, HookFailure, HookPoint, HookPoints, HookUse, Kind,
+    Page, PageFate, PageParts, PageVerdict, PageWork, PluginError, PluginInfo, RoleCall, Source,
+    Visit,
 };
-use orbweaver_pipeline::{Document, Pipeline, PipelineSettings};
+use orbweaver_pipeline::{DOCUMENT_ROLE, Document, Pipeline, PipelineSettings, readable_page};
 use serde_json::{Value, json};
 
 use crate::call::{PluginCall, object};
@@ -20,8 +21,10 @@ use crate::report::{HostCall, Report};
 use crate::state::HookValues;
 use crate::web::{Mode, Web};
 
-/// Base of a page from a file that names no URL.
+/// Base of a page from a file that names no URL, and the URL of a crawl.
 const DEFAULT_URL: &str = "https://example.com/";
+/// The event of a webhook that names none.
+const DEFAULT_EVENT: &str = "crawl.done";
 
 /// The role that lists a page's links, for hooks.
 const LINKS: &str = "links";
@@ -90,8 +93,13 @@ impl Runner {
         folder: &Path,
         web: &Arc<Web>,
     ) -> Result<Report> {
-        if let Some(field) = call.misplaced(plugin.kind).first() {
-            bail!("{field}: means nothing to a plugin of kind {}", plugin.kind);
+        let delivers = plugin.hooks.contains(&HookPoint::Deliver);
+        if let Some(field) = call.misplaced(plugin.kind, &plugin.hooks).first() {
+            let of = if delivers { " with `deliver`" } else { "" };
+            bail!(
+                "{field}: means nothing to a plugin of kind {}{of}",
+                plugin.kind
+            );
         }
         let before = self.used(plugin);
         let host = Arc::new(CallHost::new(self.pipeline.engine.clone(), Arc::clone(web)));
@@ -115,16 +123,30 @@ impl Runner {
             Kind::Extractor => {
                 let subject = self.subject(call, folder, web).await?;
                 calls.extend(subject.asked);
+                let first = || plugin.roles.first().unwrap_or(&plugin.name).clone();
+                let role = call.role.clone().unwrap_or_else(first);
+                let page = match role.as_str() {
+                    // It makes the HTML that the others read.
+                    DOCUMENT_ROLE => subject.page,
+                    _ => readable_page(&self.pipeline.engine, subject.page).await,
+                };
                 started = Instant::now();
-                self.extractor(plugin, call, &subject.page).await
+                self.extractor(role, call, &page).await
+            }
+            Kind::Hook if delivers => {
+                let payload = call.payload.as_ref();
+                let payload = payload.context("payload: the webhook's, which the hook changes")?;
+                started = Instant::now();
+                self.delivery(plugin, call, payload).await
             }
             Kind::Hook => {
                 let subject = self.subject(call, folder, web).await?;
                 calls.extend(subject.asked);
-                let links = self.links(&subject.page).await?;
+                let page = readable_page(&self.pipeline.engine, subject.page).await;
+                let links = self.links(&page).await?;
                 self.hook_values.begin();
                 started = Instant::now();
-                self.hook(plugin, call, subject.page, links).await
+                self.hook(plugin, call, page, links).await
             }
         };
         let wall = started.elapsed();
@@ -167,12 +189,10 @@ impl Runner {
 
     async fn extractor(
         &self,
-        plugin: &PluginInfo,
+        role: String,
         call: &PluginCall,
         page: &Arc<Page>,
     ) -> Result<Value, String> {
-        let first = || plugin.roles.first().unwrap_or(&plugin.name).clone();
-        let role = call.role.clone().unwrap_or_else(first);
         let engine = &self.pipeline.engine;
         let options = match &call.options {
             Some(options) => engine.checked_options(&role, &options.to_string()).await,
@@ -187,6 +207,44 @@ impl Runner {
         }
     }
 
+    /// A hook with its configuration, if that satisfies its schema.
+    async fn hook_use(
+        &self,
+        plugin: &PluginInfo,
+        call: &PluginCall,
+    ) -> Result<[HookUse; 1], String> {
+        let config = object(call.config.as_ref());
+        let engine = &self.pipeline.engine;
+        let checked = engine.check_input(Kind::Hook, &plugin.name, &config).await;
+        checked.map_err(|error| error.told())?;
+        Ok([HookUse {
+            name: plugin.name.clone(),
+            config: Arc::from(config.to_string()),
+        }])
+    }
+
+    async fn delivery(
+        &self,
+        plugin: &PluginInfo,
+        call: &PluginCall,
+        payload: &Value,
+    ) -> Result<Value, String> {
+        let hooks = self.hook_use(plugin, call).await?;
+        let about = Delivery {
+            event: call.event.as_deref().unwrap_or(DEFAULT_EVENT).to_owned(),
+            // The same in every call, as an actor's run.
+            run_id: 1,
+            run_url: call.url.as_deref().unwrap_or(DEFAULT_URL).to_owned(),
+        };
+        let engine = &self.pipeline.engine;
+        let delivered = engine.delivery_hooks(&hooks, &about, payload.to_string());
+        let (changed, failures) = delivered.await;
+        match failures.first() {
+            Some(failure) => Err(failed(failure)),
+            None => parsed(&changed),
+        }
+    }
+
     async fn hook(
         &self,
         plugin: &PluginInfo,
@@ -194,27 +252,15 @@ impl Runner {
         page: Arc<Page>,
         links: Vec<FoundLink>,
     ) -> Result<Value, String> {
-        let hooks = [HookUse {
-            name: plugin.name.clone(),
-            config: Arc::from(object(call.config.as_ref()).to_string()),
-        }];
+        let hooks = self.hook_use(plugin, call).await?;
         let engine = &self.pipeline.engine;
-        let config = object(call.config.as_ref());
-        engine
-            .check_input(Kind::Hook, &plugin.name, &config)
-            .await
-            .map_err(|error| error.told())?;
         let url = page.parts().final_url.clone();
         let depth = call.depth.unwrap_or_default();
         let mut answer = serde_json::Map::new();
         if plugin.hooks.contains(&HookPoint::Request) {
             let (changes, failures) = engine.request_hooks(&hooks, &url, depth, 0).await;
             if let Some(failure) = failures.first() {
-                return Err(format!(
-                    "{}: {}",
-                    failure.point.as_str(),
-                    failure.error.told()
-                ));
+                return Err(failed(failure));
             }
             let changes = changes.into_iter().map(|(_, change)| {
                 json!({
@@ -241,11 +287,7 @@ impl Runner {
         };
         let verdict = engine.page_hooks(&hooks, work).await;
         if let Some(failure) = verdict.failures.first() {
-            return Err(format!(
-                "{}: {}",
-                failure.point.as_str(),
-                failure.error.told()
-            ));
+            return Err(failed(failure));
         }
         answer.extend(judged(verdict)?);
         Ok(Value::Object(answer))
@@ -312,6 +354,10 @@ impl Runner {
         });
         Ok(found.filter(|link| link.url.starts_with("http")).collect())
     }
+}
+
+fn failed(failure: &HookFailure) -> String {
+    format!("{}: {}", failure.point.as_str(), failure.error.told())
 }
 
 fn output(done: Result<CallOutput, PluginError>) -> Result<Value, String> {

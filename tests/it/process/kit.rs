@@ -182,6 +182,58 @@ fn a_page_may_be_a_file_that_is_no_text() {
     assert!(html.contains("On Ostriches</h1>"), "{html}");
 }
 
+#[test]
+fn plugins_read_the_html_of_a_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pdf("On Ostriches", "They run fast.", "https://example.org/more");
+    fs::write(folder.path().join("a.pdf"), file).unwrap();
+    let run = |name: &str| {
+        let file = plugin_dir().join(name);
+        plugin(
+            &folder,
+            &["run", &file.to_string_lossy(), "--html", "a.pdf"],
+        )
+    };
+    let markdown = answer(&run("extract-markdown.wasm")).to_string();
+    assert!(markdown.contains("On Ostriches"), "{markdown}");
+    let verdict = answer(&run("hook-section-priority.wasm"));
+    let link = &verdict["links"][0]["url"];
+    assert_eq!(link, "https://example.org/more", "{verdict}");
+}
+
+#[test]
+fn a_hook_of_deliveries_is_called_with_a_payload() {
+    let folder = tempfile::tempdir().unwrap();
+    let hook = component("hook-delivery");
+    let payload = ["--payload", r#"{"id": 7}"#];
+    let done = plugin(&folder, &[&["run", &hook][..], &payload].concat());
+    let expected = json!({
+        "event": "crawl.done", "run": 1, "url": "https://example.com/", "calls": 1,
+        "payload": {"id": 7},
+    });
+    assert_eq!(answer(&done), expected);
+
+    let config = [
+        "--event",
+        "crawl.diff_detected",
+        "--hook-config",
+        r#"{"do": "panic"}"#,
+    ];
+    let failed = plugin(&folder, &[&["run", &hook][..], &payload, &config].concat());
+    assert_eq!(failed.status.code(), Some(1));
+    let said = text(&failed.stderr) + &text(&failed.stdout);
+    assert!(said.contains("deliver: trap"), "{said}");
+
+    let nothing = plugin(&folder, &["run", &hook]);
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(text(&nothing.stderr).contains("payload: "));
+    let page = plugin(
+        &folder,
+        &[&["run", &hook, "--html"][..], &[&hook], &payload].concat(),
+    );
+    assert!(text(&page.stderr).contains("html: means nothing"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_is_published_and_rolled_back_from_the_command_line() {
     let folder = tempfile::tempdir().unwrap();

@@ -110,7 +110,7 @@ pub(in crate::cli) struct Subject {
     plugin: PathBuf,
     /// A call of the project's fixtures, by its name (`first` for `first.case.json`) [default: the first
     /// one].
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "url", "html", "path", "hook_config"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "url", "html", "path", "hook_config", "event", "payload"])]
     case: Option<String>,
     /// Input of an actor, options of an extractor or parameters of a fetcher: JSON, or `@FILE`.
     #[arg(long, value_name = "JSON")]
@@ -133,6 +133,12 @@ pub(in crate::cli) struct Subject {
     /// Configuration of a hook: JSON, or `@FILE`.
     #[arg(long, value_name = "JSON")]
     hook_config: Option<String>,
+    /// Event of the webhook that a hook with `deliver` changes [default: crawl.done].
+    #[arg(long)]
+    event: Option<String>,
+    /// Payload of that webhook: JSON, or `@FILE`.
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
     /// Permissions to grant, as in an upload's `grant`; all that it asks for if none is given.
     #[arg(long, value_name = "GRANT")]
     grant: Vec<String>,
@@ -189,6 +195,11 @@ impl Subject {
             .as_deref()
             .map(|text| json("hook-config", text))
             .transpose()?;
+        let payload = self
+            .payload
+            .as_deref()
+            .map(|text| json("payload", text))
+            .transpose()?;
         let html = self.html.as_deref().map(html_file).transpose()?;
         let (folder, html) = html.unzip();
         let mut call = PluginCall {
@@ -198,6 +209,8 @@ impl Subject {
             domain: self.domain.clone(),
             path: self.path.clone(),
             config,
+            event: self.event.clone(),
+            payload,
             ..PluginCall::default()
         };
         match kind {
