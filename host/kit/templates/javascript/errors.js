@@ -27,8 +27,11 @@ export const guarded = (run) => (...args) => {
     if (why) throw failure("failed", `${run.name || "the function"} returned ${why}`);
     return answer;
   } catch (error) {
-    const known = error?.payload ?? error;
-    throw known?.code ? known : failure("failed", String(error));
+    const thrown = error?.payload ?? error;
+    // The interface `state` has errors of its own: a conflict, or one of the interface's in a case.
+    const known = thrown?.tag === "error" ? thrown.val : thrown;
+    if (known?.code) throw known;
+    throw failure("failed", known?.tag ? `${known.tag}: ${known.val}` : String(error));
   }
 };
 

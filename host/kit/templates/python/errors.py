@@ -17,7 +17,13 @@ def guarded(run):
     other error or answer becomes `failed` with its text. Without this, it would be a trap that says nothing."""
 
     def told(error: BaseException) -> Exception:
-        return error if isinstance(error, Err) else failure("failed", repr(error))
+        if not isinstance(error, Err):
+            return failure("failed", repr(error))
+        # The interface `state` has errors of its own: a conflict, or one of the interface's in a case.
+        inner = getattr(error.value, "value", error.value)
+        if not isinstance(inner, types.Error):
+            return failure("failed", repr(error.value))
+        return error if inner is error.value else Err(inner)
 
     def checked(answer):
         """The answer, if it is a string of JSON, a list of them, or a type of the interface such as a verdict."""
