@@ -58,6 +58,8 @@ pub(super) struct CallHost {
     caller: Caller,
     /// The first refusals, one of each kind; the plugin may have continued after them.
     refusals: Mutex<Vec<Refusal>>,
+    /// A finished run of the project, the last one whose pages the plugin read.
+    finished_run: Mutex<Option<i64>>,
     /// Of the run whose links the plugin reads.
     graph: tokio::sync::OnceCell<Graph>,
     values: ProjectValues,
@@ -77,6 +79,7 @@ impl CallHost {
             ledger,
             caller,
             refusals: Mutex::new(Vec::new()),
+            finished_run: Mutex::new(None),
             graph: tokio::sync::OnceCell::new(),
             values,
         }

@@ -34,6 +34,15 @@ impl CallHost {
             run.status
         )))
     }
+
+    /// Whether the run is finished, which it then stays: read once for all of its pages.
+    async fn check_finished(&self, id: i64) -> Result<(), CodedError> {
+        if *self.finished_run.lock() != Some(id) {
+            self.finished(id).await?;
+            *self.finished_run.lock() = Some(id);
+        }
+        Ok(())
+    }
 }
 
 #[async_trait]
@@ -54,6 +63,7 @@ impl CrawlDataHost for CallHost {
         after: Option<i64>,
         limit: u32,
     ) -> Result<Vec<PageRow>, CodedError> {
+        self.check_finished(run).await?;
         let range = PageRange {
             status: None,
             after: PageId(after.unwrap_or_default()),
@@ -120,7 +130,7 @@ impl CrawlDataHost for CallHost {
 
     async fn open_page(&self, page: i64) -> Result<Arc<Page>, CodedError> {
         let (store, project) = (&self.actors.store, self.principal.project);
-        let missing = || CodedError::invalid(format!("page: page {page} does not exist"));
+        let missing = || self.missing(format!("page: page {page} does not exist"));
         let record = store
             .page(project, PageId(page))
             .await
