@@ -369,7 +369,8 @@ impl ExtractionHost for CallHost {
         options: &str,
     ) -> Result<String, CodedError> {
         let engine = &self.actors.pipeline.engine;
-        let engine = engine.of_project(self.principal.project);
+        // The plugin asks on a task that is no part of the request's.
+        let engine = engine.of_call(self.principal.project, &self.context());
         let page = readable_page(&engine, page).await;
         engine.extract_for_plugin(role, &page, options).await
     }

@@ -15,6 +15,7 @@ use crate::error::{LoadError, StartError};
 use crate::figures::VersionFigures;
 use crate::folder::{self, LoadReport};
 use crate::host::HookHosts;
+use crate::host::job::JobContext;
 use crate::inner::Inner;
 use crate::inputs::Plan;
 use crate::inspect::Inspection;
@@ -91,6 +92,13 @@ impl Engine {
             run: Some(run),
             ..CallOrigin::new(project)
         })
+    }
+
+    /// Same as [`of_project`](Self::of_project) for what a plugin asks for during its call: noted with the
+    /// request and the run of that call.
+    #[must_use]
+    pub fn of_call(&self, project: ProjectId, context: &JobContext) -> Self {
+        self.with_origin(CallOrigin::new(project).within(context))
     }
 
     fn with_origin(&self, origin: CallOrigin) -> Self {

@@ -87,6 +87,18 @@ impl CallOrigin {
         }
     }
 
+    /// The same, with the request and the run that a call's host names.
+    pub(crate) fn within(self, context: &JobContext) -> Self {
+        Self {
+            project: self.project,
+            request_id: match context.request_id.is_empty() {
+                true => self.request_id,
+                false => context.request_id.as_str().into(),
+            },
+            run: context.run_id.map(RunRef::Actor).or(self.run),
+        }
+    }
+
     /// The run of a crawl that the call is part of.
     pub(crate) fn crawl_run(&self) -> Option<i64> {
         match self.run {
@@ -245,14 +257,7 @@ impl Reporter {
 /// The origin of an actor's call, which its host knows best.
 pub(crate) fn with_context(caller: Caller, context: &JobContext) -> Caller {
     let origin = caller?;
-    Some(Arc::new(CallOrigin {
-        project: origin.project,
-        request_id: match context.request_id.is_empty() {
-            true => Arc::clone(&origin.request_id),
-            false => context.request_id.as_str().into(),
-        },
-        run: context.run_id.map(RunRef::Actor).or(origin.run),
-    }))
+    Some(Arc::new(CallOrigin::clone(&origin).within(context)))
 }
 
 tokio::task_local! {

@@ -1,12 +1,13 @@
 //! Plugins of projects: who finds them, what they may have, and that nobody waits for them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::manifest;
 use orbweaver_engine::{
-    Engine, EngineConfig, HookPoint, HookPoints, HookUse, Kind, LoadError, PageParts, PageWork,
-    Permissions, ProjectPolicy, Source, Visit,
+    CallNote, CallOrigin, Engine, EngineConfig, FailedCall, HookPoint, HookPoints, HookUse,
+    JobContext, Journal, Kind, LoadError, LogLevel, PageParts, PageWork, Permissions,
+    ProjectPolicy, QuarantineTurn, RunRef, Source, Visit,
 };
 use serde_json::{Value, json};
 
@@ -232,4 +233,43 @@ async fn a_projects_code_is_in_a_folder_of_its_own() {
     assert_eq!((files(&cache), files(&own)), (0, 1));
     engine.forget_code_of_project(OURS);
     assert!(!own.exists());
+}
+
+/// Keeps the origins of failed calls.
+#[derive(Default)]
+struct Failures(Mutex<Vec<CallOrigin>>);
+
+impl Journal for Failures {
+    fn line(&self, _: &CallNote, _: LogLevel, _: &str) {}
+
+    fn failed(&self, call: &CallNote, _: FailedCall) {
+        self.0.lock().unwrap().push(CallOrigin::clone(&call.origin));
+    }
+
+    fn quarantine(&self, _: &CallNote, _: QuarantineTurn) {}
+}
+
+#[tokio::test]
+async fn what_a_plugin_asks_for_is_noted_with_the_request_and_the_run_of_its_call() {
+    let engine = Engine::new(config()).unwrap();
+    load(&engine, &["trap"]).await;
+    let failures = Arc::new(Failures::default());
+    assert!(engine.set_journal(Arc::<Failures>::clone(&failures)));
+    let context = JobContext {
+        request_id: "from the call".to_owned(),
+        run_id: Some(5),
+        attempts: 1,
+        max_item_bytes: 0,
+    };
+    // On a task that answers no request.
+    let asking = engine.of_call(OURS, &context);
+    let asked = tokio::spawn(async move { asking.extract(&page(), vec![call("panic")]).await });
+    assert!(asked.await.unwrap()[0].is_err());
+    let noted = failures.0.lock().unwrap().clone();
+    let expected = CallOrigin {
+        project: OURS,
+        request_id: "from the call".into(),
+        run: Some(RunRef::Actor(5)),
+    };
+    assert_eq!(noted, [expected]);
 }
