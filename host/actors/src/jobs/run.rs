@@ -88,9 +88,8 @@ impl Attempt<'_> {
         let prepared = match self.prepare(input).await {
             Ok(prepared) => prepared,
             Err(CallError::Quota(QuotaError::Store(error))) => {
-                // The lease runs out, and the attempt counts.
                 tracing::warn!(%error, "cannot begin a run of an actor yet");
-                return;
+                return self.hand_back().await;
             }
             Err(error) => return self.end(failed(&error), None).await,
         };
@@ -224,6 +223,24 @@ impl Attempt<'_> {
         }
         let (usages, _) = host.ledger().end(false);
         self.bill_if_deleted(usages).await;
+    }
+
+    /// Lets another attempt follow after a pause, which a database that fails for a moment needs. This one
+    /// does not count.
+    async fn hand_back(&self) {
+        for _ in 0..RETRIES {
+            let fate = tokio::select! {
+                () = sleep(RETRY) => Fate::Going,
+                fate = self.handle.doomed() => fate,
+            };
+            match self.actors.store.release_job(self.handle.lease).await {
+                Ok(_) => return,
+                Err(error) => tracing::warn!(%error, "cannot hand a run of an actor back"),
+            }
+            if fate != Fate::Going {
+                return;
+            }
+        }
     }
 
     /// What a deleted job has fetched is billed; a job that another worker has is billed by that.

@@ -29,6 +29,7 @@ pub async fn run(actors: Actors) {
     let mut beat = interval(lease / 4);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut due = Due::new(&actors.store, &actors.clock);
+    let mut left_until = None;
     loop {
         // A job that ended makes room for one that waits.
         let more = tokio::select! {
@@ -43,6 +44,8 @@ pub async fn run(actors: Actors) {
                 if let Err(error) = ended {
                     tracing::error!(%error, "the task of an actor's run ended badly");
                 }
+                // If it could not write its end, nobody extends its lease any more.
+                left_until = Some(actors.clock.now() + lease);
                 true
             }
         };
@@ -51,7 +54,9 @@ pub async fn run(actors: Actors) {
             if let Err(error) = &next {
                 tracing::warn!(%error, "cannot look for runs of actors");
             }
-            due.looked(&next);
+            let now = actors.clock.now();
+            left_until = left_until.filter(|until| *until > now);
+            due.looked(&next.map(|next| next.into_iter().chain(left_until).min()));
         }
     }
     for handle in actors.jobs.handles() {
