@@ -82,7 +82,7 @@ async fn take(
         if !actors.store.has_waiting_job(now).await? {
             break;
         }
-        let full = full(actors, jobs.len()).await;
+        let full = full(actors, jobs.len(), now).await?;
         let leased = actors
             .store
             .lease_fair_job(owner, now, now + lease, &full)
@@ -90,6 +90,11 @@ async fn take(
         let Some(leased) = leased else {
             break;
         };
+        // Another node has taken one since.
+        if !allows(actors, leased.lease.project, leased.held).await {
+            actors.store.release_job(leased.lease).await?;
+            continue;
+        }
         if leased.lease.epoch > 1 {
             actors.jobs.remove_items();
         }
@@ -122,24 +127,34 @@ impl Drop for Registered {
     }
 }
 
-/// Projects that have their share of the process's jobs, so that there is room for others, or as
-/// many as their tier allows runs at once.
-async fn full(actors: &Actors, jobs: usize) -> Vec<ProjectId> {
+/// Projects that have their share of the process's jobs, so that there is room for others, or on all
+/// nodes together as many as their tier allows runs at once.
+async fn full(
+    actors: &Actors,
+    jobs: usize,
+    now: DateTime<Utc>,
+) -> Result<Vec<ProjectId>, StoreError> {
     let free = actors.job_config.concurrent.saturating_sub(jobs);
     let mut held: HashMap<ProjectId, usize> = HashMap::new();
     for handle in actors.jobs.handles() {
         *held.entry(handle.lease.project).or_default() += 1;
     }
-    let mut full = Vec::new();
-    for (project, held) in held {
-        let tier = actors.quota.caps(project).await.ok();
-        let cap = tier.and_then(|tier| tier.concurrent_runs.0);
-        let allowed = cap.is_none_or(|cap| u64::try_from(held).is_ok_and(|held| held < cap));
-        if !may_take(held, free) || !allowed {
+    let shared_out = held.iter().filter(|(_, held)| !may_take(**held, free));
+    let mut full: Vec<ProjectId> = shared_out.map(|(project, _)| *project).collect();
+    for (project, held) in actors.store.held_jobs(now).await? {
+        if !full.contains(&project) && !allows(actors, project, held.saturating_add(1)).await {
             full.push(project);
         }
     }
-    full
+    Ok(full)
+}
+
+/// Whether the project's tier allows so many runs at once. One always goes on: it was queued when the tier
+/// allowed it.
+async fn allows(actors: &Actors, project: ProjectId, runs: u64) -> bool {
+    let tier = actors.quota.caps(project).await.ok();
+    let cap = tier.and_then(|tier| tier.concurrent_runs.0);
+    cap.is_none_or(|cap| runs <= cap.max(1))
 }
 
 /// Extends the leases of all jobs, drops those that are not ours any more, and tells actors whose

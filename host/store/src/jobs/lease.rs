@@ -6,7 +6,7 @@ use orbweaver_core::ids::{JobId, ProjectId};
 
 use super::rows::JobRow;
 use super::{Job, JobProgress, columns};
-use crate::db::{signed, transact};
+use crate::db::{read, signed, transact};
 use crate::error::StoreError;
 use crate::leases::Leased;
 use crate::quota::NewUsage;
@@ -33,6 +33,9 @@ pub struct LeasedJob {
     pub job: Job,
     /// The validated input as JSON; may carry credentials.
     pub input: String,
+    /// Jobs of its project that workers hold, this one included. Of two workers that lease at the same
+    /// time, one is told of the other's.
+    pub held: u64,
 }
 
 /// How a job ended.
@@ -115,6 +118,24 @@ impl Store {
         Leased::Jobs.next_end(&self.db, owner, now).await
     }
 
+    /// The projects of which workers hold jobs, and how many: those of all nodes.
+    #[crate::boxed]
+    pub async fn held_jobs(&self, now: DateTime<Utc>) -> Result<Vec<(ProjectId, u64)>, StoreError> {
+        let held: Vec<(i64, i64)> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT project_id, count(*) FROM jobs
+                 WHERE status = 'running' AND lease_until > $1 GROUP BY project_id",
+            )
+            .bind(to_ms(now))
+            .fetch_all(pool)
+            .await?
+        });
+        let held = held.into_iter();
+        Ok(held
+            .map(|(project, jobs)| (ProjectId(project), jobs.unsigned_abs()))
+            .collect())
+    }
+
     /// Leases a job that is queued, or running with an expired lease. It chooses the project with
     /// the fewest leased jobs, and of that project the job that has waited longest. Jobs of
     /// `full` projects are left out. `until` is the expiry of the new lease. What an earlier
@@ -155,23 +176,25 @@ impl Store {
              RETURNING lease_epoch, input, {}",
             columns!()
         );
-        let taken: Option<LeasedRow> = transact!(self.db, tx => {
+        let taken: Option<(LeasedRow, u64)> = transact!(self.db, tx => {
             let taken: Option<LeasedRow> = sqlx::query_as(sqlx::AssertSqlSafe(sql.as_str()))
                 .bind(owner)
                 .bind(to_ms(now))
                 .bind(to_ms(until))
                 .fetch_optional(&mut *tx)
                 .await?;
-            if let Some(LeasedRow { lease_epoch, job, .. }) = &taken
-                && *lease_epoch > 1
-            {
-                let (project, id) = (ProjectId(job.project_id), JobId(job.id));
-                sql::jobs::note_removal(tx, project, id, *lease_epoch).await?;
+            let Some(taken) = taken else {
+                return Ok(None);
+            };
+            let project = ProjectId(taken.job.project_id);
+            if taken.lease_epoch > 1 {
+                sql::jobs::note_removal(tx, project, JobId(taken.job.id), taken.lease_epoch).await?;
             }
-            Ok(taken)
+            let held = sql::jobs::held(tx, project, now).await?;
+            Ok(Some((taken, held)))
         })?;
         taken
-            .map(|taken| {
+            .map(|(taken, held)| {
                 let job = Job::try_from(taken.job)?;
                 Ok(LeasedJob {
                     lease: JobLease {
@@ -181,6 +204,7 @@ impl Store {
                     },
                     job,
                     input: taken.input,
+                    held,
                 })
             })
             .transpose()

@@ -156,6 +156,32 @@ per_database! {
         Ok((active.unsigned_abs(), bytes.unsigned_abs()))
     }
 
+    /// Number of the project's jobs that workers hold. No other transaction that counts them ends before
+    /// this one.
+    pub(crate) async fn held(
+        conn: &mut Conn,
+        project: ProjectId,
+        now: DateTime<Utc>,
+    ) -> Result<u64, StoreError> {
+        if IS_SHARED {
+            // The two-number form, so that it meets no other use of such locks.
+            sqlx::query("SELECT pg_advisory_xact_lock(3, CAST($1 % 2147483647 AS INTEGER))")
+                .bind(project.get())
+                .execute(&mut *conn)
+                .await?;
+        }
+        // `+ 0` makes SQLite use the index on leases.
+        let held: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM jobs
+             WHERE status = 'running' AND lease_until > $2 AND project_id + 0 = $1",
+        )
+        .bind(project.get())
+        .bind(to_ms(now))
+        .fetch_one(&mut *conn)
+        .await?;
+        Ok(held.unsigned_abs())
+    }
+
     /// Queues a job.
     pub(crate) async fn insert(conn: &mut Conn, new: &NewJob<'_>) -> Result<Job, StoreError> {
         let row: JobRow = sqlx::query_as(concat!(

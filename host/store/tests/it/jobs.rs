@@ -15,6 +15,7 @@ use crate::support::on_both_databases;
 on_both_databases! {
     a_job_is_leased_once_and_an_old_epoch_writes_nothing
     the_project_with_the_fewest_jobs_comes_first
+    jobs_that_workers_hold_are_counted_over_all_of_them
     items_are_those_of_the_last_lease_each_once
     the_end_its_bill_and_its_webhook_are_written_together
     a_handed_back_attempt_does_not_count
@@ -124,6 +125,37 @@ async fn the_project_with_the_fewest_jobs_comes_first(options: Options) {
     let none = store.lease_fair_job("owner", at, later(9), &[busy]).await;
     assert!(none.unwrap().is_none(), "a full project waits");
     assert_eq!(lease(&store, 0).await.unwrap().lease.job, fourth);
+}
+
+async fn jobs_that_workers_hold_are_counted_over_all_of_them(options: Options) {
+    let (store, busy) = open(&options).await;
+    let quiet = project(&store, "quiet").await;
+    for project in [busy, busy, busy, quiet] {
+        queue(&store, project).await;
+    }
+    let take = async |owner: &str, full: &[ProjectId]| {
+        let taken = store.lease_fair_job(owner, later(0), later(10), full).await;
+        taken.unwrap().unwrap()
+    };
+    let held = async |at: i64| {
+        let mut held = store.held_jobs(later(at)).await.unwrap();
+        held.sort_unstable();
+        held
+    };
+    assert_eq!(held(0).await, []);
+    let first = take("a", &[quiet]).await;
+    let second = take("b", &[quiet]).await;
+    assert_eq!((first.held, second.held), (1, 2));
+    assert_eq!(take("b", &[busy]).await.held, 1);
+    assert_eq!(held(0).await, [(busy, 2), (quiet, 1)]);
+    // What is handed back, or whose worker has died, is held by nobody.
+    assert!(store.release_job(second.lease).await.unwrap());
+    assert_eq!(held(0).await, [(busy, 1), (quiet, 1)]);
+    assert_eq!(held(10).await, []);
+    // Of two that lease at the same time, the later one is told of both.
+    let full = [quiet];
+    let (one, other) = tokio::join!(take("a", &full), take("b", &full));
+    assert_eq!(one.held.max(other.held), 3);
 }
 
 async fn items_are_those_of_the_last_lease_each_once(options: Options) {
