@@ -37,17 +37,25 @@ impl Store {
         run: RunId,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
+        let lock = if self.is_shared() { " FOR UPDATE" } else { "" };
+        let pick = format!("SELECT id FROM runs WHERE id = $1 AND project_id = $2{lock}");
         transact!(self.db, tx => {
-            let done = sqlx::query("DELETE FROM runs WHERE id = $1 AND project_id = $2")
+            let found: Option<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(pick.as_str()))
                 .bind(run.get())
                 .bind(project.get())
-                .execute(&mut *tx)
+                .fetch_optional(&mut *tx)
                 .await?;
-            if done.rows_affected() == 0 {
+            if found.is_none() {
                 return Ok(false);
             }
-            sql::monitors::forget_run(tx, project, run).await?;
+            // Locked in the order of the commit of a part: the part, then what goes with the run
+            // (its feed of pages). So two nodes never deadlock.
             sql::run_parts::close_all(tx, project, run).await?;
+            sqlx::query("DELETE FROM runs WHERE id = $1")
+                .bind(run.get())
+                .execute(&mut *tx)
+                .await?;
+            sql::monitors::forget_run(tx, project, run).await?;
             sqlx::query(
                 "INSERT INTO run_deletions (run_id, project_id, requested_at) VALUES ($1, $2, $3)",
             )

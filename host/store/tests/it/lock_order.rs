@@ -1,13 +1,14 @@
 //! Rows that several transactions change are locked in one order, so that nodes never deadlock.
 //! Each test holds a row, lets the store wait for it, and looks at what the store holds meanwhile.
 
+use chrono::TimeDelta;
 use orbweaver_core::ids::{BlobId, ProjectId};
-use orbweaver_store::crawl::{Committed, LeasedRun, RunBatch};
+use orbweaver_store::crawl::{BatchParts, Committed, LeasedRun, RunBatch};
 use orbweaver_store::{NewPage, Options, Store, StoredBody};
 use sqlx::{Connection as _, PgConnection};
 
 use crate::crawls::{batch, create, lease, new_run, now, open, page};
-use crate::support::{postgres, until_waiting_for};
+use crate::support::{postgres, until_waiting_for, until_waiting_for_any, waiting_for};
 
 /// Two stored bodies: the one that was stored first has the higher hash.
 struct Bodies {
@@ -221,4 +222,55 @@ async fn a_body_that_is_deleted_meanwhile_is_stored_again() {
             .await
             .unwrap();
     assert_eq!(refs, [(bodies.second.0, 2), (again, 1)]);
+}
+
+/// The commit of a part's worker locks the part, and then the run's feed of pages.
+#[tokio::test]
+async fn a_deletion_locks_a_part_before_the_feed_of_its_run() {
+    let options = postgres();
+    let (store, project) = open(&options).await;
+    create(&store, &new_run(project, "https://example.org/")).await;
+    let run = lease(&store, "a", now()).await.unwrap();
+    let url = "https://receiver.example/";
+    store.open_page_feed(run.lease, url, url).await.unwrap();
+    assert!(store.open_part(run.lease, 0, None).await.unwrap());
+    let until = now() + TimeDelta::seconds(60);
+    let part = store.lease_part("b", now(), until, &[]).await.unwrap();
+    let work = RunBatch {
+        parts: BatchParts {
+            part: Some(part.unwrap().lease),
+            has_parts: true,
+            ..BatchParts::default()
+        },
+        ..pages(&run, &[(0, &b"body".to_vec())])
+    };
+    let mut other = PgConnection::connect(&options.url).await.unwrap();
+    let mut watch = PgConnection::connect(&options.url).await.unwrap();
+    // The commit waits for this between the two.
+    let mut held = other.begin().await.unwrap();
+    sqlx::query("LOCK TABLE pages IN SHARE MODE")
+        .execute(&mut *held)
+        .await
+        .unwrap();
+    let mut writing = std::pin::pin!(commit(&store, &work));
+    tokio::select! {
+        () = &mut writing => panic!("the commit did not wait"),
+        () = until_waiting_for(&mut watch, &mut held) => {}
+    }
+    let committing = waiting_for(&mut watch, &mut held).await;
+    let id = run.lease.run;
+    let mut deleting = std::pin::pin!(store.delete_run(project, id, now()));
+    tokio::select! {
+        _ = &mut deleting => panic!("the deletion did not wait"),
+        () = until_waiting_for_any(&mut watch, &committing) => {}
+    }
+    sqlx::query("SELECT run_id FROM page_feeds WHERE run_id = $1 FOR UPDATE NOWAIT")
+        .bind(id.get())
+        .execute(&mut watch)
+        .await
+        .expect("the deletion holds the feed and waits for the part");
+    held.commit().await.unwrap();
+    let ((), deleted) = tokio::join!(writing, deleting);
+    assert!(deleted.unwrap());
+    assert!(store.run(project, id).await.unwrap().is_none());
 }

@@ -77,3 +77,18 @@ pub async fn waiting_for(watch: &mut PgConnection, held: &mut PgConnection) -> V
 pub async fn until_waiting_for(watch: &mut PgConnection, held: &mut PgConnection) {
     while waiting_for(watch, held).await.is_empty() {}
 }
+
+/// Returns once a session waits for a lock of one of these.
+pub async fn until_waiting_for_any(watch: &mut PgConnection, holders: &[i32]) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE pg_blocking_pids(pid) && $1::int[]";
+    loop {
+        let waiting: i64 = sqlx::query_scalar(waiting)
+            .bind(holders)
+            .fetch_one(&mut *watch)
+            .await
+            .unwrap();
+        if waiting > 0 {
+            return;
+        }
+    }
+}
