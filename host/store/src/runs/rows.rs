@@ -410,20 +410,20 @@ per_database! {
         Ok(RunId(run))
     }
 
-    /// Sets a run's webhook status to `suppressed_…`, with the reason for people.
+    /// Sets a run's webhook status to `suppressed_…`, with the reason for people, unless pages were
+    /// sent: then the status is that of their deliveries.
     pub(crate) async fn suppress_webhook(
         conn: &mut Conn,
         run: RunId,
         status: &str,
         why: Option<&str>,
     ) -> Result<(), StoreError> {
-        sqlx::query("UPDATE runs SET webhook_status = $2, webhook_last_error = $3 WHERE id = $1")
+        sqlx::query("UPDATE runs SET webhook_status = $2 WHERE id = $1")
             .bind(run.get())
             .bind(status)
-            .bind(why)
             .execute(&mut *conn)
             .await?;
-        Ok(())
+        sum_up_webhook(conn, run, why).await
     }
 
     /// Sets a run's webhook status.
@@ -474,7 +474,8 @@ per_database! {
         Ok(())
     }
 
-    /// Updates a run's webhook status from its deliveries.
+    /// Updates a run's webhook status from its deliveries. It stays `suppressed_…` as long as there
+    /// are none.
     pub(crate) async fn sum_up_webhook(
         conn: &mut Conn,
         run: RunId,
@@ -483,6 +484,8 @@ per_database! {
         sqlx::query(
             "UPDATE runs SET
                  webhook_status = CASE
+                     WHEN webhook_status LIKE 'suppressed%' AND NOT EXISTS (
+                         SELECT 1 FROM deliveries d WHERE d.run_id = runs.id) THEN webhook_status
                      WHEN EXISTS (SELECT 1 FROM deliveries d
                          WHERE d.run_id = runs.id AND d.state = 'pending') THEN 'pending'
                      WHEN EXISTS (SELECT 1 FROM deliveries d

@@ -1,43 +1,82 @@
-//! What a run's webhook is told of its pages, while workers of parts store them.
+//! What a run's webhook is told of its pages, also while workers of parts store them.
 
 use chrono::TimeDelta;
-use orbweaver_core::ids::PageId;
-use orbweaver_store::crawl::{BatchParts, LeasedRun, PartLease, RunBatch};
-use orbweaver_store::webhook::{AttemptResult, NewAttempt, TakenDelivery};
+use orbweaver_core::ids::{PageId, ProjectId};
+use orbweaver_store::crawl::{BatchParts, Ending, LeasedRun, PartLease, RunBatch};
+use orbweaver_store::webhook::{AttemptResult, NewAttempt, RunWebhook, TakenDelivery};
 use orbweaver_store::{NewUsage, Options, Store};
 use sqlx::{Connection as _, PgConnection};
 
 use crate::crawls::{batch, create, lease, new_run, now, open, page};
-use crate::support::{postgres, until_waiting_for, waiting_for};
+use crate::support::{
+    on_both_databases, postgres, until_waiting_for, until_waiting_for_any, waiting_for,
+};
 
-/// A run whose part's worker stores pages that its webhook is told of.
+on_both_databases! {
+    a_run_without_a_change_is_suppressed_only_if_no_page_was_sent
+}
+
+/// A run whose webhook is told of the pages that are stored, by its own worker or a part's.
 struct Fed {
     store: Store,
     run: LeasedRun,
-    part: PartLease,
+    part: Option<PartLease>,
 }
 
 impl Fed {
     async fn new(options: &Options) -> Self {
         let (store, project) = open(options).await;
-        create(&store, &new_run(project, "https://example.org/")).await;
-        let run = lease(&store, "a", now()).await.unwrap();
-        let url = "https://receiver.example/";
-        store.open_page_feed(run.lease, url, url).await.unwrap();
-        assert!(store.open_part(run.lease, 0, None).await.unwrap());
+        let fed = Self::of_run(&store, project).await;
+        assert!(store.open_part(fed.run.lease, 0, None).await.unwrap());
         let until = now() + TimeDelta::seconds(60);
         let part = store.lease_part("b", now(), until, &[]).await.unwrap();
-        let part = part.unwrap().lease;
-        Self { store, run, part }
+        let part = Some(part.unwrap().lease);
+        Self { part, ..fed }
     }
 
-    /// A page of the part, which is billed.
+    /// Without a part.
+    async fn of_run(store: &Store, project: ProjectId) -> Self {
+        create(store, &new_run(project, "https://example.org/")).await;
+        let run = lease(store, "a", now()).await.unwrap();
+        let url = "https://receiver.example/";
+        store.open_page_feed(run.lease, url, url).await.unwrap();
+        let store = store.clone();
+        Self {
+            store,
+            run,
+            part: None,
+        }
+    }
+
+    /// Ends the run, in which nothing has changed.
+    async fn end(&self) {
+        let ending = Ending {
+            done: true,
+            error_message: None,
+        };
+        let webhook = RunWebhook::Suppressed {
+            status: "suppressed_no_change",
+            why: None,
+        };
+        let ended = self
+            .store
+            .end_run(self.run.lease, &ending, Some(&webhook), now());
+        assert!(ended.await.unwrap());
+    }
+
+    async fn status(&self) -> Option<String> {
+        let lease = self.run.lease;
+        let run = self.store.run(lease.project, lease.run).await.unwrap();
+        run.unwrap().webhook_status
+    }
+
+    /// A page, which is billed.
     fn page(&self, seq: i64) -> RunBatch {
         RunBatch {
             pages: vec![page(&self.run, seq, b"body")],
             parts: BatchParts {
-                part: Some(self.part),
-                has_parts: true,
+                part: self.part,
+                has_parts: self.part.is_some(),
                 ..BatchParts::default()
             },
             usage: vec![NewUsage {
@@ -113,23 +152,9 @@ impl Fed {
         }
         let blocked = waiting_for(&mut watch, &mut held).await;
         let mut something = std::pin::pin!(something);
-        let waits = async {
-            loop {
-                let sql = "SELECT count(*) FROM pg_stat_activity
-                     WHERE pg_blocking_pids(pid) && $1::int[]";
-                let waiting: i64 = sqlx::query_scalar(sql)
-                    .bind(&blocked)
-                    .fetch_one(&mut watch)
-                    .await
-                    .unwrap();
-                if waiting > 0 {
-                    return;
-                }
-            }
-        };
         let is_done = tokio::select! {
             () = &mut something => true,
-            () = waits => false,
+            () = until_waiting_for_any(&mut watch, &blocked) => false,
         };
         held.commit().await.unwrap();
         if is_done {
@@ -156,6 +181,28 @@ impl Fed {
             .await;
         PageId(last.unwrap())
     }
+}
+
+async fn a_run_without_a_change_is_suppressed_only_if_no_page_was_sent(options: Options) {
+    let (store, project) = open(&options).await;
+    let empty = Fed::of_run(&store, project).await;
+    empty.end().await;
+    // The feed ends.
+    empty.send(2).await;
+    assert_eq!(
+        empty.status().await.as_deref(),
+        Some("suppressed_no_change")
+    );
+
+    let fed = Fed::of_run(&store, project).await;
+    fed.commit(0).await;
+    fed.send(3).await;
+    fed.end().await;
+    assert_eq!(fed.status().await.as_deref(), Some("pending"));
+    let taken = fed.take(3).await;
+    fed.settle(&taken[0], 4).await;
+    fed.send(5).await;
+    assert_eq!(fed.status().await.as_deref(), Some("delivered"));
 }
 
 #[tokio::test]
