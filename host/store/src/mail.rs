@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::MailId;
 
-use crate::db::{per_database, read, transact};
+use crate::db::{per_database, read, storable, transact};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
@@ -161,7 +161,7 @@ impl Store {
                 "UPDATE mail_outbox SET last_error = $2, next_attempt_at = $3 WHERE id = $1",
             )
             .bind(id.get())
-            .bind(error)
+            .bind(storable(error))
             .bind(to_ms(next))
             .execute(&mut *tx)
             .await?;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
-use crate::db::{per_database, pieces, read_replica, signed};
+use crate::db::{per_database, pieces, read_replica, signed, storable};
 use crate::error::StoreError;
 use crate::pages::unpack_targets;
 use crate::runs::Lease;
@@ -77,10 +77,10 @@ per_database! {
                 row.push_bind(lease.run.get())
                     .push_bind(failed.seq)
                     .push_bind(lease.project.get())
-                    .push_bind(failed.url.as_str())
+                    .push_bind(storable(&failed.url))
                     .push_bind(failed.key_hash.cast_signed())
                     .push_bind(failed.kind.as_str())
-                    .push_bind(failed.message.as_str())
+                    .push_bind(storable(&failed.message))
                     .push_bind(i64::from(failed.attempts))
                     .push_bind(to_ms(failed.failed_at));
             });

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::errors::FailedUrl;
-use crate::db::{per_database, pieces, read, read_replica, signed, transact};
+use crate::db::{per_database, pieces, read, read_replica, signed, storable, transact};
 use crate::error::StoreError;
 use crate::runs::Lease;
 use crate::store::Store;
@@ -147,7 +147,7 @@ per_database! {
                     .push_bind(note.plugin.as_str())
                     .push_bind(note.url.as_str())
                     .push_bind(note.key_hash.cast_signed())
-                    .push_bind(note.message.as_str())
+                    .push_bind(storable(&note.message))
                     .push_bind(to_ms(note.noted_at));
             });
             insert.push(" ON CONFLICT (run_id, kind, plugin, key_hash) DO NOTHING");

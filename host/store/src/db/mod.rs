@@ -7,7 +7,7 @@ mod statement;
 mod write;
 
 pub(crate) use dispatch::{Db, Lite, per_database, read, read_replica, transact};
-pub(crate) use statement::{by_project, none_of, number, pieces, signed};
+pub(crate) use statement::{by_project, none_of, number, pieces, signed, storable};
 
 use std::path::Path;
 use std::str::FromStr as _;

@@ -1,5 +1,6 @@
 //! Helpers for statements.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::error::StoreError;
@@ -38,6 +39,15 @@ pub(crate) fn none_of<T: std::fmt::Display>(column: &str, ids: &[T]) -> String {
     format!(" AND {column} NOT IN ({})", ids.join(", "))
 }
 
+/// Text of sites, plugins and other strangers as both databases store it: PostgreSQL refuses NUL.
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', ""))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// A count or length as stored in the database, limited to `i64::MAX`.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
@@ -62,5 +72,11 @@ mod tests {
         assert_eq!(sizes, [64, 64, 16, 4, 1]);
         assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
         assert_eq!(pieces::<u8>(&[]).count(), 0);
+    }
+
+    #[test]
+    fn text_is_stored_without_nul() {
+        assert_eq!(storable("as it is"), "as it is");
+        assert_eq!(storable("\0a\0\0b\0"), "ab");
     }
 }

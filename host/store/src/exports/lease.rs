@@ -6,7 +6,7 @@ use orbweaver_core::ids::{ExportId, ProjectId};
 
 use super::BucketExport;
 use super::rows::{ExportRow, columns};
-use crate::db::{signed, transact};
+use crate::db::{signed, storable, transact};
 use crate::error::StoreError;
 use crate::leases::Leased;
 use crate::store::Store;
@@ -209,7 +209,7 @@ impl Store {
             .bind(NOBODY)
             .bind(to_ms(until))
             .bind(error.0)
-            .bind(error.1)
+            .bind(storable(error.1))
             .execute(&mut *tx)
             .await?;
             Ok(done.rows_affected() == 1)
@@ -242,7 +242,7 @@ impl Store {
             .bind(signed(pages))
             .bind(signed(bytes))
             .bind(error.map(|(code, _)| code))
-            .bind(error.map(|(_, message)| message))
+            .bind(error.map(|(_, message)| storable(message)))
             .bind(to_ms(at))
             .execute(&mut *tx)
             .await?;

@@ -6,7 +6,7 @@ use orbweaver_core::ids::{JobId, ProjectId};
 
 use super::rows::JobRow;
 use super::{Job, JobProgress, columns};
-use crate::db::{read, signed, transact};
+use crate::db::{read, signed, storable, transact};
 use crate::error::StoreError;
 use crate::leases::Leased;
 use crate::quota::NewUsage;
@@ -277,7 +277,7 @@ impl Store {
             .bind(lease.epoch)
             .bind(signed(progress.done))
             .bind(progress.total.map(signed))
-            .bind(progress.message.as_deref())
+            .bind(progress.message.as_deref().map(storable))
             .bind(signed(first.saturating_add(items.len() as u64)))
             .execute(&mut *tx)
             .await?;
@@ -312,7 +312,7 @@ impl Store {
             .bind(to_ms(ending.at))
             .bind(result)
             .bind(error.map(|(code, _)| code))
-            .bind(error.map(|(_, message)| message))
+            .bind(error.map(|(_, message)| storable(message)))
             .bind(sum(|usage| usage.pages))
             .bind(sum(|usage| usage.cloud_pages))
             .bind(sum(|usage| usage.cost_micros))

@@ -10,7 +10,7 @@ pub use lines::PluginLine;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{per_database, signed, transact};
+use crate::db::{per_database, signed, storable, transact};
 use crate::error::StoreError;
 use crate::plugin_state::StateOwner;
 use crate::store::Store;
@@ -118,7 +118,7 @@ per_database! {
         .bind(line.origin.run_kind.as_str())
         .bind(line.origin.run_id)
         .bind(line.level.as_str())
-        .bind(line.message.as_str())
+        .bind(storable(&line.message))
         .bind(signed(bytes))
         .execute(&mut *conn)
         .await?;
@@ -152,7 +152,7 @@ per_database! {
         .bind(call.body.as_deref().map(str::as_bytes))
         .bind(call.not_replayable.as_str())
         .bind(call.code.as_str())
-        .bind(call.message.as_str())
+        .bind(storable(&call.message))
         .bind(signed(call.cpu_us))
         .bind(signed(call.wall_us))
         .bind(signed(call.memory))

@@ -6,7 +6,7 @@ use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::rows::RunRow;
 use super::{Run, columns};
-use crate::db::{none_of, transact};
+use crate::db::{none_of, storable, transact};
 use crate::error::StoreError;
 use crate::leases::Leased;
 use crate::store::Store;
@@ -199,9 +199,9 @@ impl Store {
             )
             .bind(lease.run.get())
             .bind(lease.epoch)
-            .bind(ai_bot_policy)
-            .bind(llms_txt)
-            .bind(llms_full_txt)
+            .bind(ai_bot_policy.map(storable))
+            .bind(llms_txt.map(storable))
+            .bind(llms_full_txt.map(storable))
             .execute(&mut *tx)
             .await?;
             Ok(done.rows_affected() == 1)
@@ -231,7 +231,7 @@ impl Store {
             .bind(lease.epoch)
             .bind(if ending.done { "done" } else { "failed" })
             .bind(to_ms(now))
-            .bind(ending.error_message.as_deref())
+            .bind(ending.error_message.as_deref().map(storable))
             .execute(&mut *tx)
             .await?;
             if done.rows_affected() == 0 {

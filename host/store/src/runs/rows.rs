@@ -7,7 +7,7 @@ use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
 
 use super::{HELD, Lease, NewRun, Progress, Run, SkipReason};
 use crate::crawl::{Committed, RunBatch};
-use crate::db::{per_database, signed};
+use crate::db::{per_database, signed, storable};
 use crate::error::StoreError;
 use crate::notices::Topic;
 use crate::pages::unreliable;
@@ -497,7 +497,7 @@ per_database! {
              WHERE id = $1",
         )
         .bind(run.get())
-        .bind(error)
+        .bind(error.map(storable))
         .execute(&mut *conn)
         .await?;
         Ok(())

@@ -5,7 +5,7 @@ use orbweaver_core::ids::{DeliveryId, ProjectId};
 
 use super::taken::{TakenDelivery, TakenRow};
 use super::{DiffColumn, Owner, RunWebhook};
-use crate::db::{per_database, read, signed, transact};
+use crate::db::{per_database, read, signed, storable, transact};
 use crate::error::StoreError;
 use crate::jobs::{JobDelivery, JobLease};
 use crate::notices::Topic;
@@ -308,7 +308,7 @@ impl Store {
             .bind(state)
             .bind(next)
             .bind(finished)
-            .bind(attempt.error.as_deref())
+            .bind(attempt.error.as_deref().map(storable))
             .bind(i64::from(taken.tried))
             .bind(to_ms(now))
             .fetch_optional(&mut *tx)
@@ -328,7 +328,7 @@ impl Store {
             .bind(to_ms(attempt.at))
             .bind(attempt.status.map(i64::from))
             .bind(signed(attempt.latency_ms))
-            .bind(attempt.error.as_deref())
+            .bind(attempt.error.as_deref().map(storable))
             .execute(&mut *tx)
             .await?;
             if let Some(run) = taken.run() {

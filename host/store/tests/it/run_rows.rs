@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_store::crawl::{
     CrawledPage, Ending, FailedUrl, FailurePlace, FrontierChange, NewFrontier, NewNote, NewRecord,
-    NoteKind, PageRange, RunBatch, pack_links, pack_targets,
+    NoteKind, PageRange, RunBatch, RunFailure, pack_links, pack_targets,
 };
 use orbweaver_store::{CacheQuery, CloudMode, Options, Store};
 
@@ -16,6 +16,7 @@ use crate::support::on_both_databases;
 on_both_databases! {
     every_row_of_a_run_is_read_by_its_project_and_deleted_with_it
     scans_are_deleted_from_the_oldest_on
+    what_strangers_say_is_stored_without_nul
 }
 
 const ALL: PageRange = PageRange {
@@ -280,4 +281,63 @@ async fn scans_are_deleted_from_the_oldest_on(options: Options) {
     assert_eq!(step.rows, 3);
     assert!(step.bytes > 0, "the body went with the last of them");
     assert!(store.remove_oldest_scans(project).await.unwrap().finished);
+}
+
+async fn what_strangers_say_is_stored_without_nul(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_run(project, "https://example.org/")).await;
+    let run = lease(&store, "a", now()).await.unwrap();
+    let noted = store
+        .note_site(
+            run.lease,
+            Some("{}"),
+            Some("# A\0 site"),
+            Some("\0all of it"),
+        )
+        .await;
+    assert!(noted.unwrap());
+    let work = RunBatch {
+        errors: vec![FailedUrl {
+            seq: 0,
+            url: "https://example.org/\0".to_owned(),
+            key_hash: 7,
+            kind: "dns".to_owned(),
+            message: "no\0 answer".to_owned(),
+            attempts: 1,
+            failed_at: now(),
+        }],
+        notes: vec![NewNote {
+            kind: NoteKind::Plugin,
+            plugin: "hook".to_owned(),
+            url: "https://example.org/".to_owned(),
+            key_hash: 7,
+            message: "trapped\0".to_owned(),
+            noted_at: now(),
+        }],
+        ..batch(&run)
+    };
+    store.commit_crawl(&[work]).await.unwrap();
+    let ending = Ending {
+        done: false,
+        error_message: Some("a hook\0 failed".to_owned()),
+    };
+    let ended = store.end_run(run.lease, &ending, None, now()).await;
+    assert!(ended.unwrap());
+    let run = store.run(project, run.lease.run).await.unwrap().unwrap();
+    assert_eq!(
+        [run.llms_txt, run.llms_full_txt, run.error_message].map(Option::unwrap),
+        ["# A site", "all of it", "a hook failed"]
+    );
+    let failures = store
+        .run_failures(project, run.id, FailurePlace::START, 0, 10)
+        .await
+        .unwrap();
+    let messages: HashSet<&str> = failures
+        .iter()
+        .map(|failure| match failure {
+            RunFailure::Url(failed) => failed.message.as_str(),
+            RunFailure::Plugin(note) => note.message.as_str(),
+        })
+        .collect();
+    assert_eq!(messages, HashSet::from(["no answer", "trapped"]));
 }
