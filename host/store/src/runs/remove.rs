@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{BlobId, ProjectId, RunId};
+use sqlx::SqliteConnection;
 
 use crate::db::{Db, read, transact};
 use crate::error::StoreError;
@@ -133,29 +134,30 @@ impl Store {
     }
 
     /// Returns a piece of the database's free space to the file system; `false` if there is none
-    /// left. PostgreSQL's autovacuum does this by itself.
+    /// left, or if the file keeps it: one that another program made may not be able to shrink
+    /// (`auto_vacuum`). PostgreSQL's autovacuum does this by itself.
     #[crate::boxed]
     pub async fn release_space(&self) -> Result<bool, StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(false);
         };
         let (turn, mut connection) = lite.write.acquire().await?;
-        let free: i64 = sqlx::query_scalar("PRAGMA freelist_count")
-            .fetch_one(&mut *connection)
-            .await?;
-        if free == 0 {
+        let free = free_pages(&mut connection).await?;
+        let is_less = if free == 0 {
             // The file shrinks when the write-ahead log is written back to it.
             sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
                 .execute(&mut *connection)
                 .await?;
+            false
         } else {
             let vacuum = format!("PRAGMA incremental_vacuum({VACUUM})");
             sqlx::query(sqlx::AssertSqlSafe(vacuum.as_str()))
                 .execute(&mut *connection)
                 .await?;
-        }
+            free_pages(&mut connection).await? < free
+        };
         turn.keep(connection);
-        Ok(free > 0)
+        Ok(is_less)
     }
 
     /// Runs of every project that ended before `before`, oldest first; at most `limit`.
@@ -196,4 +198,11 @@ impl Store {
         });
         Ok(id.map(RunId))
     }
+}
+
+/// Pages of a SQLite file that hold nothing.
+async fn free_pages(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
+    Ok(sqlx::query_scalar("PRAGMA freelist_count")
+        .fetch_one(connection)
+        .await?)
 }

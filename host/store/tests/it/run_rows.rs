@@ -9,9 +9,11 @@ use orbweaver_store::crawl::{
     NoteKind, PageRange, RunBatch, RunFailure, pack_links, pack_targets,
 };
 use orbweaver_store::{CacheQuery, CloudMode, Options, Store};
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions};
 
 use crate::crawls::{batch, create, lease, new_run, now, open, page};
-use crate::support::on_both_databases;
+use crate::support::{on_both_databases, sqlite};
 
 on_both_databases! {
     every_row_of_a_run_is_read_by_its_project_and_deleted_with_it
@@ -340,4 +342,31 @@ async fn what_strangers_say_is_stored_without_nul(options: Options) {
         })
         .collect();
     assert_eq!(messages, HashSet::from(["no answer", "trapped"]));
+}
+
+/// As a file that was restored from a dump.
+#[tokio::test]
+async fn a_file_that_cannot_shrink_has_no_space_to_release() {
+    let (options, folder) = sqlite();
+    let path = folder.path().join("test.db");
+    let connect = SqliteConnectOptions::new().filename(&path);
+    let mut other = connect
+        .create_if_missing(true)
+        .auto_vacuum(SqliteAutoVacuum::None)
+        .connect()
+        .await
+        .unwrap();
+    let fill = "CREATE TABLE filled AS SELECT zeroblob(100000) AS bytes";
+    sqlx::query(fill).execute(&mut other).await.unwrap();
+    let store = Store::open(&options).await.unwrap();
+    sqlx::query("DROP TABLE filled")
+        .execute(&mut other)
+        .await
+        .unwrap();
+    let free: i64 = sqlx::query_scalar("PRAGMA freelist_count")
+        .fetch_one(&mut other)
+        .await
+        .unwrap();
+    assert!(free > 0);
+    assert!(!store.release_space().await.unwrap());
 }
