@@ -94,6 +94,11 @@ impl fmt::Display for RobotsFailure<'_> {
 }
 
 impl RobotsAnswer {
+    /// Of no response, for a reason of which nothing is known: everything is disallowed.
+    pub fn unanswered() -> Self {
+        Self::read(None, &[], None)
+    }
+
     /// Of a response's body; no status stands for no response.
     fn read(status: Option<u16>, body: &[u8], error: Option<FetchError>) -> Self {
         let found = status.is_some_and(|status| (200..300).contains(&status));
@@ -446,7 +451,7 @@ async fn fetch_robots(
     let read = tokio::task::spawn_blocking(read).await;
     read.unwrap_or_else(|error| {
         tracing::error!(%error, origin, "cannot parse a robots.txt");
-        Stored::of(Arc::new(RobotsAnswer::read(None, &Bytes::new(), None)))
+        Stored::of(Arc::new(RobotsAnswer::unanswered()))
     })
 }
 

@@ -260,7 +260,9 @@ impl Crawler {
             }
             let shared = Arc::clone(&self.shared);
             self.robots.spawn(async move {
-                let robots = shared.robots(&url).await;
+                let asked = AssertUnwindSafe(shared.robots(&url)).catch_unwind().await;
+                // Without an answer the host's URLs would wait as long as the run may take.
+                let robots = asked.unwrap_or_else(|_| Arc::new(RobotsAnswer::unanswered()));
                 (host, robots)
             });
         }
