@@ -192,7 +192,8 @@ async fn rendered(
     }))
 }
 
-fn broken(entry: Entry, host: usize, message: String) -> Outcome {
+/// The outcome of an entry that a fault of ours keeps from being fetched.
+pub(super) fn broken(entry: Entry, host: usize, message: String) -> Outcome {
     Outcome {
         entry,
         host,

@@ -18,6 +18,9 @@ use crate::spec::CrawlSpec;
 
 /// Remembered hosts; beyond that, those not in use are forgotten.
 const MAX_HOSTS: usize = 10_000;
+/// How much longer than a Crawl-delay a node waits that has had its turn, so that one that waits
+/// for its own is first, although clocks differ a little; at most a sixteenth of the delay.
+const AFTER_OTHERS: Duration = Duration::from_millis(50);
 
 /// Which runs the answers to a run's requests apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,6 +244,23 @@ impl Turn {
         self.gate.charge(now, state.asked.saturating_mul(requests));
     }
 
+    /// Counts a request that was made just now, with a slot that all nodes share.
+    pub fn shared_slot(&self, now: Instant) {
+        let asked = self.asked();
+        self.gate.space(now, asked + AFTER_OTHERS.min(asked / 16));
+    }
+
+    /// Notes that other nodes have the host's turn until `open`. Whoever waits for it then makes
+    /// this run's other requests wait, and those of the other runs: nobody else queues up behind it.
+    pub fn taken_elsewhere(&self, open: Instant) {
+        let asked = self.asked();
+        if asked.is_zero() {
+            self.gate.close_until(open);
+        } else {
+            self.gate.space(open, asked);
+        }
+    }
+
     /// Closes the host until the time that the server requested: for all runs, or for this one.
     pub fn close_until(&self, until: Instant) {
         match self.reach {
@@ -350,6 +370,33 @@ mod tests {
         assert_eq!(other.take(later), Err(later + DELAY));
         assert_eq!(careless.take(later), Ok(()));
         assert_eq!(other.take(later + DELAY), Ok(()));
+    }
+
+    #[test]
+    fn one_request_at_a_time_waits_for_the_turn_of_other_nodes() {
+        let politeness = Politeness::default();
+        let now = politeness.started;
+        let turn = || turn(&politeness, Duration::ZERO);
+        let (waits, other, careless) = (turn(), turn(), turn());
+        for turn in [&waits, &other] {
+            turn.ask(DELAY, now);
+        }
+        let first = now + DELAY;
+        assert_eq!(waits.take(first), Ok(()));
+        // Another node was first, and then again.
+        for open in [first + DELAY, first + DELAY * 2] {
+            waits.taken_elsewhere(open);
+            assert_eq!(other.take(open), Err(open + DELAY));
+        }
+        assert_eq!(careless.take(first), Ok(()));
+        // Then it has its turn, and lets others go first.
+        let third = first + DELAY * 2;
+        waits.shared_slot(third);
+        let next = other.take(third + DELAY).expect_err("another node's turn");
+        assert!(next > third + DELAY && next < third + DELAY * 2);
+        // A Retry-After of which another node knows binds runs without a Crawl-delay, too.
+        careless.taken_elsewhere(third + HOUR);
+        assert_eq!(careless.take(third), Err(third + HOUR));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use orbweaver_core::setting::Millis;
 use orbweaver_crawl::spec::{CrawlSpec, MAX_DELAY_MS};
 use orbweaver_store::crawl::{RunState, SkipReason};
 
@@ -140,6 +141,39 @@ async fn two_runs_share_the_crawl_delay_of_a_host(service: Service) {
         .filter(|hit| !hit.path.ends_with(".txt"))
         .collect();
     assert_eq!(pages.len(), 6);
+    assert!(least_gap(&pages) >= LEAST, "{pages:?}");
+}
+
+/// Three nodes with one run each, of one host.
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_all_nodes_share_the_crawl_delay_of_a_host() {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::text("User-agent: *\nCrawl-delay: 0.4\n"),
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => links(4),
+    })
+    .await;
+    let service = Service::on_postgres_with(|config| {
+        config.crawl.runs = 1;
+        // Nobody sends a request before its turn for having waited long.
+        config.crawl.max_wait_ms = Millis(400);
+    })
+    .await;
+    let _others = [service.node().await, service.node().await];
+    let spec = spec(&ground.url("/"));
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        runs.push(queue(&service, &spec, None).await);
+    }
+    for run in runs {
+        assert_eq!(over(&service, run).await.page_count, 5);
+    }
+    let pages: Vec<Hit> = ground
+        .log()
+        .into_iter()
+        .filter(|hit| !hit.path.ends_with(".txt"))
+        .collect();
+    assert_eq!(pages.len(), 15);
     assert!(least_gap(&pages) >= LEAST, "{pages:?}");
 }
 

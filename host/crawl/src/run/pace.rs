@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsVerdict};
-use orbweaver_store::crawl::{CrawledPage, SkipReason};
+use orbweaver_store::StoreError;
+use orbweaver_store::crawl::{CrawledPage, HostSlot, SkipReason};
 use orbweaver_urls::Resolved;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use url::Url;
 
 use super::host::Robots;
@@ -17,7 +18,6 @@ use super::report::{ReportedEnd, Skipped};
 use super::state::Crawler;
 use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
-use crate::hooks::report::PluginReport;
 use crate::politeness::Reach;
 use crate::shared::Shared;
 use orbweaver_accounts::clock::Clock;
@@ -32,7 +32,8 @@ const MAX_ROBOTS: usize = 64;
 const MAX_IDLE: usize = 512;
 /// When hosts that were not looked at get their turn.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Time until pages are asked for again where others have set them aside.
+/// Time until pages are asked for again where others have set them aside, and a host's turn where
+/// the database is away.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long a run asks again: a minute longer than what a dead process had set aside counts.
 const PATIENCE: Duration = Duration::from_secs(360);
@@ -198,7 +199,6 @@ impl Crawler {
         if let Err(open) = known.turn.take(now) {
             return HostPoll::At(open);
         }
-        let delay = known.turn.asked();
         let Some(mut entry) = self.window.pop(host) else {
             return HostPoll::Waits;
         };
@@ -216,7 +216,7 @@ impl Crawler {
             entry.depth = entry.depth.min(u32::from(*nearest));
         }
         let random = self.random.u64(..);
-        let work = fetch_in_turn(Arc::clone(&self.shared), entry, host, delay, random);
+        let work = fetch_in_turn(Arc::clone(&self.shared), entry, host, random);
         let committer = self.committer.clone();
         self.fetches.spawn(async move {
             let outcome = work.await;
@@ -361,42 +361,56 @@ fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<LeftOut> {
     }
 }
 
-/// Fetches an entry, in turn with other nodes where there are some; `delay` is the host's
-/// Crawl-delay.
-async fn fetch_in_turn(
-    shared: Arc<Shared>,
-    entry: Entry,
-    host: usize,
-    delay: Duration,
-    random: u64,
-) -> Outcome {
+/// Fetches an entry, in turn with other nodes where there are some.
+async fn fetch_in_turn(shared: Arc<Shared>, entry: Entry, host: usize, random: u64) -> Outcome {
     let fetch = async {
-        let crawls = &shared.crawls;
+        let store = &shared.crawls.store;
         if shared.turns.reach() != Reach::Own
-            && crawls.store.is_shared()
+            && store.is_shared()
             && let Some(url) = Resolved::parse(&entry.url)
+            && let Err(error) = take_turn(&shared, &host_key(&url)).await
         {
-            // The hosts' time, which never stands still.
-            let now = Clock::system().now();
-            match crawls.store.host_slot(&host_key(&url), now, delay).await {
-                Ok(slot) => {
-                    let wait = (slot - now).to_std().unwrap_or_default();
-                    tokio::time::sleep(wait.min(crawls.config.max_wait_ms.as_duration())).await;
-                }
-                Err(error) => tracing::warn!(%error, "cannot ask other nodes for a host's turn"),
-            }
+            return fetch::broken(entry.clone(), host, error.to_string());
         }
         fetch::run(Arc::clone(&shared), entry.clone(), host, random).await
     };
     match AssertUnwindSafe(fetch).catch_unwind().await {
         Ok(outcome) => outcome,
-        Err(_) => Outcome {
-            host,
-            end: End::Broken("a fault of ours".to_owned()),
-            redirects: 0,
-            chain: Vec::new(),
-            report: PluginReport::default(),
-            entry: entry.clone(),
-        },
+        Err(_) => fetch::broken(entry.clone(), host, "a fault of ours".to_owned()),
+    }
+}
+
+/// Waits until no other node has the turn of a host, and takes it. Nothing is taken before that, so
+/// whoever drops the future leaves nothing behind.
+async fn take_turn(shared: &Shared, host: &str) -> Result<(), StoreError> {
+    let crawls = &shared.crawls;
+    let turn = shared.turn(host);
+    loop {
+        let delay = turn.asked();
+        // The hosts' time, which never stands still.
+        let (at, now) = (Instant::now(), Clock::system().now());
+        match crawls.store.host_slot(host, now, delay).await {
+            Ok(HostSlot::Taken) => {
+                turn.shared_slot(at);
+                return Ok(());
+            }
+            Ok(HostSlot::FreeAt(free)) => {
+                let wait = (free - now).to_std().unwrap_or_default();
+                // A node's clock may have been wrong, so nobody waits longer without asking.
+                let open = at + wait.min(crawls.config.max_wait_ms.as_duration());
+                turn.taken_elsewhere(open);
+                sleep_until(open).await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, host, "cannot ask other nodes for a host's turn");
+                if delay.is_zero() {
+                    return Ok(());
+                }
+                if !error.is_transient() {
+                    return Err(error);
+                }
+                sleep_until(at + ASK_AGAIN).await;
+            }
+        }
     }
 }

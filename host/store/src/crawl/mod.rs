@@ -21,5 +21,6 @@ pub use crate::runs::{
 pub use commit::{Committed, RunBatch};
 pub use errors::{FailedUrl, UNREADABLE_SITEMAP};
 pub use frontier::{FrontierChange, FrontierRow, KnownRow, LentUrl, NewFrontier};
+pub use hosts::HostSlot;
 pub use keys::KeyUse;
 pub use notes::{FailurePlace, NewNote, NoteKind, RunFailure, RunNote};

@@ -10,6 +10,7 @@
 mod blobs;
 mod checkpoints;
 mod crawls;
+mod hosts;
 mod index_claims;
 mod jobs;
 mod lock_order;
