@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_store::StoreError;
-use tokio::time::timeout;
+use orbweaver_store::{SoleWork, StoreError};
+use tokio::time::{sleep, timeout};
 
 use crate::context::Crawls;
 
@@ -14,6 +14,10 @@ use crate::context::Crawls;
 const LOOK: Duration = Duration::from_secs(30);
 /// Expired runs that are deleted at a time.
 const RUNS: u32 = 100;
+/// One process deletes what projects store beyond their bounds.
+const WORK: SoleWork = SoleWork::Shrinking;
+/// Time until it is looked again whether others have removed what was deleted.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Runs until the process ends.
 #[crate::boxed]
@@ -78,38 +82,58 @@ pub async fn retain(crawls: &Crawls) -> Result<(), StoreError> {
         }
     }
     if keep.project_mib > 0 {
-        let bound = keep.project_mib.saturating_mul(1 << 20);
-        for (project, stored) in crawls.store.projects_above(bound).await? {
-            shrink(crawls, project, stored - bound.min(stored)).await?;
+        let store = &crawls.store;
+        // Two processes that look at the same sum would both delete what is too much.
+        if store.begin_sole_work(WORK, crawls.clock.now()).await? {
+            let done = shrink_all(crawls, keep.project_mib.saturating_mul(1 << 20)).await;
+            store.end_sole_work(WORK, crawls.clock.now()).await?;
+            done?;
         }
     }
     Ok(())
 }
 
-/// Removes the project's oldest ended runs, then its oldest scans, until `excess` bytes of
-/// bodies are removed or nothing else may be removed.
-async fn shrink(crawls: &Crawls, project: ProjectId, excess: u64) -> Result<(), StoreError> {
-    let mut left = excess;
-    while left > 0 {
-        let Some(run) = crawls.store.oldest_ended_run(project).await? else {
+/// Deletes what projects store beyond this many bytes.
+async fn shrink_all(crawls: &Crawls, bound: u64) -> Result<(), StoreError> {
+    for (project, _) in crawls.store.projects_above(bound).await? {
+        shrink(crawls, project, bound).await?;
+    }
+    Ok(())
+}
+
+/// Removes the project's oldest ended runs, then its oldest scans, until it stores at most
+/// `bound` bytes of bodies or nothing else may be removed.
+async fn shrink(crawls: &Crawls, project: ProjectId, bound: u64) -> Result<(), StoreError> {
+    let store = &crawls.store;
+    while is_above(crawls, project, bound).await? {
+        let Some(run) = store.oldest_ended_run(project).await? else {
             break;
         };
         tracing::info!(%project, %run, "deleting the oldest run: its project stores too much");
-        crawls
-            .store
-            .delete_run(project, run, crawls.clock.now())
-            .await?;
-        left = left.saturating_sub(remove(crawls).await?);
+        store.delete_run(project, run, crawls.clock.now()).await?;
     }
-    while left > 0 {
-        let step = crawls.store.remove_oldest_scans(project).await?;
-        if step.finished {
+    while is_above(crawls, project, bound).await? {
+        if store.remove_oldest_scans(project).await?.finished {
             break;
         }
-        left = left.saturating_sub(step.bytes);
     }
-    while crawls.store.release_space().await? {
+    while store.release_space().await? {
         tokio::task::yield_now().await;
     }
     Ok(())
+}
+
+/// Whether the project stores more than `bound` bytes once all that is deleted is removed: other
+/// tasks and processes remove it, too.
+async fn is_above(crawls: &Crawls, project: ProjectId, bound: u64) -> Result<bool, StoreError> {
+    let store = &crawls.store;
+    loop {
+        remove(crawls).await?;
+        store.keep_sole_work(WORK, crawls.clock.now()).await?;
+        if !store.is_removing(project).await? {
+            return Ok(store.stored_bytes(project).await? > bound);
+        }
+        // Another process has a piece of it at present.
+        sleep(AGAIN).await;
+    }
 }

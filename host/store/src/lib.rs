@@ -40,6 +40,7 @@ mod runs;
 mod schema;
 mod search;
 mod settings;
+mod sole_work;
 mod sql;
 mod store;
 mod time;
@@ -78,6 +79,7 @@ pub use quota::{
 };
 pub use replicas::ReplicaState;
 pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};
+pub use sole_work::SoleWork;
 pub use store::Store;
 pub use worker_lock::{WorkerLock, WorkerLockAttempt};
 

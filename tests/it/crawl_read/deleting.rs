@@ -161,3 +161,43 @@ async fn runs_beyond_the_age_or_count_limit_are_removed() {
         assert_eq!(get(&client, more, "").await.status, 200);
     }
 }
+
+/// Two nodes look at the same time, and another task removes what they delete.
+#[tokio::test]
+async fn a_project_is_shrunk_no_further_than_its_bound() {
+    let service = without_workers(true, |config| config.retention.project_mib = 2).await;
+    let node = service.node().await;
+    let mut runs = Vec::new();
+    for run in 0..4 {
+        let pages: Vec<Written> = (0..100)
+            .map(|n| Written::new(&format!("{n}"), &noise(n + run * 1_000), &[]))
+            .collect();
+        runs.push(done(&service, &pages).await);
+        service.clock.advance(TimeDelta::seconds(1));
+    }
+    let retained = async {
+        tokio::join!(
+            orbweaver_crawl::cleanup::retain(&service.app.crawls),
+            orbweaver_crawl::cleanup::retain(&node.app.crawls),
+        )
+    };
+    let removing = async {
+        loop {
+            let removed = orbweaver_crawl::cleanup::remove(&node.app.crawls);
+            removed.await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let (one, two) = tokio::select! {
+        retained = retained => retained,
+        () = removing => unreachable!("it never ends"),
+    };
+    one.unwrap();
+    two.unwrap();
+    // Each takes less than a mebibyte, and three more than two.
+    let client = service.client();
+    for (place, run) in runs.into_iter().enumerate() {
+        let expected = if place < 2 { 404 } else { 200 };
+        assert_eq!(get(&client, run, "").await.status, expected, "{place}");
+    }
+}

@@ -365,6 +365,21 @@ impl Store {
             .map(|(project, total)| (ProjectId(project), total.unsigned_abs()))
             .collect())
     }
+
+    /// Bytes of the project's stored bodies.
+    #[crate::boxed]
+    pub async fn stored_bytes(&self, project: ProjectId) -> Result<u64, StoreError> {
+        let total: i64 = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT CAST(COALESCE(sum(COALESCE(length(bytes), segment_length)), 0) AS BIGINT)
+                 FROM blobs WHERE project_id = $1",
+            )
+            .bind(project.get())
+            .fetch_one(pool)
+            .await?
+        });
+        Ok(total.unsigned_abs())
+    }
 }
 
 /// Reads a SHA-256 from a row.

@@ -16,6 +16,7 @@ use orbweaver_blobs::{Blobs, Stored};
 use super::moving::{Moved, SegmentName};
 use crate::db::{pieces, read, signed, transact};
 use crate::error::StoreError;
+use crate::sole_work::SoleWork;
 use crate::store::Store;
 use crate::time::to_ms;
 
@@ -29,10 +30,8 @@ const LISTED: usize = 1_000;
 const FULL_SEARCH: TimeDelta = TimeDelta::hours(24);
 /// How long the name of a deleted segment stays taken.
 const NAME_KEPT: TimeDelta = TimeDelta::days(7);
-/// The setting with the time until which a sweeper of any node works.
-const LEASE: &str = "blobs.sweeper";
-/// Duration of a lease.
-const LEASE_TIME: TimeDelta = TimeDelta::seconds(45);
+/// One process sweeps at a time.
+const WORK: SoleWork = SoleWork::BlobSweep;
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +77,7 @@ impl BlobSweeper {
         };
         let mut swept = Swept::default();
         let now = blobs.now();
-        if !self.store.take_lease(now).await? {
+        if !self.store.begin_sole_work(WORK, now).await? {
             return Ok(swept);
         }
         let options = blobs.options();
@@ -101,7 +100,7 @@ impl BlobSweeper {
             .delete_dead(&blobs, now, before(options.keep_deleted))
             .await?;
         self.store.measure_segments().await?;
-        self.store.end_lease(blobs.now()).await?;
+        self.store.end_sole_work(WORK, blobs.now()).await?;
         for (work, count) in [("packed", swept.packed), ("rewritten", swept.rewritten)] {
             metrics::counter!("orbweaver_blob_bodies_moved_total", "work" => work).increment(count);
         }
@@ -120,7 +119,7 @@ impl BlobSweeper {
             if next.is_none() {
                 return Ok(packed);
             }
-            self.store.keep_lease(now).await?;
+            self.store.keep_sole_work(WORK, now).await?;
         }
     }
 
@@ -162,38 +161,12 @@ impl BlobSweeper {
             if is_last || youngest.is_some() {
                 return Ok(orphans);
             }
-            self.store.keep_lease(blobs.now()).await?;
+            self.store.keep_sole_work(WORK, blobs.now()).await?;
         }
     }
 }
 
 impl Store {
-    /// Begins a sweep, unless another one is under way.
-    async fn take_lease(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        transact!(self.db, tx => {
-            let taken = sqlx::query(
-                "INSERT INTO settings (name, value) VALUES ($1, $2)
-                 ON CONFLICT (name) DO UPDATE SET value = excluded.value
-                 WHERE CAST(settings.value AS BIGINT) <= $3",
-            )
-            .bind(LEASE)
-            .bind(to_ms(now + LEASE_TIME).to_string())
-            .bind(to_ms(now))
-            .execute(&mut *tx)
-            .await?;
-            Ok(taken.rows_affected() == 1)
-        })
-    }
-
-    async fn keep_lease(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
-        let until = to_ms(now + LEASE_TIME).to_string();
-        self.set_setting(LEASE, &until).await
-    }
-
-    async fn end_lease(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
-        self.set_setting(LEASE, &to_ms(now).to_string()).await
-    }
-
     /// Moves what is left of segments that are mostly dead to new ones.
     async fn rewrite_sparse(&self, blobs: &Blobs, now: DateTime<Utc>) -> Result<u64, StoreError> {
         let mut after = 0;
@@ -232,7 +205,7 @@ impl Store {
                 }
                 done => bodies += done?,
             }
-            self.keep_lease(blobs.now().max(now)).await?;
+            self.keep_sole_work(WORK, blobs.now().max(now)).await?;
         }
     }
 
@@ -300,7 +273,7 @@ impl Store {
                 })?;
                 deleted += 1;
             }
-            self.keep_lease(blobs.now()).await?;
+            self.keep_sole_work(WORK, blobs.now()).await?;
         }
         let forgotten = to_ms(now - NAME_KEPT);
         transact!(self.db, tx => {

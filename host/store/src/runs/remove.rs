@@ -116,6 +116,18 @@ impl Store {
         })
     }
 
+    /// Whether rows of deleted runs of the project are still there, whoever deletes them.
+    #[crate::boxed]
+    pub async fn is_removing(&self, project: ProjectId) -> Result<bool, StoreError> {
+        let found: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar("SELECT run_id FROM run_deletions WHERE project_id = $1 LIMIT 1")
+                .bind(project.get())
+                .fetch_optional(pool)
+                .await?
+        });
+        Ok(found.is_some())
+    }
+
     /// Deletes the project's oldest scan pages, a piece at a time.
     #[crate::boxed]
     pub async fn remove_oldest_scans(

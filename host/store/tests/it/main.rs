@@ -23,5 +23,6 @@ mod pulse;
 mod replicas;
 mod run_rows;
 mod schema;
+mod sole_work;
 mod store;
 mod support;

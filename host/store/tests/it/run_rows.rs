@@ -240,8 +240,11 @@ async fn every_row_of_a_run_is_read_by_its_project_and_deleted_with_it(options: 
             .unwrap()
             .complete
     );
+    assert!(!store.is_removing(project).await.unwrap());
     assert!(store.delete_run(project, run, now()).await.unwrap());
+    assert!(store.is_removing(project).await.unwrap());
     while !store.remove_deleted().await.unwrap().finished {}
+    assert!(!store.is_removing(project).await.unwrap());
     assert_eq!(store.run_pages(project, run, &ALL).await.unwrap(), []);
     assert_eq!(store.page_records(project, second).await.unwrap(), []);
     assert_eq!(
@@ -279,9 +282,12 @@ async fn scans_are_deleted_from_the_oldest_on(options: Options) {
         scan.fetched_at = now() - TimeDelta::hours(seq);
         store.save_page(scan, None).await.unwrap();
     }
+    let stored = store.stored_bytes(project).await.unwrap();
     let step = store.remove_oldest_scans(project).await.unwrap();
     assert_eq!(step.rows, 3);
     assert!(step.bytes > 0, "the body went with the last of them");
+    assert_eq!(step.bytes, stored);
+    assert_eq!(store.stored_bytes(project).await.unwrap(), 0);
     assert!(store.remove_oldest_scans(project).await.unwrap().finished);
 }
 
