@@ -24,6 +24,7 @@ use crate::location::{PlaceUrl, S3Place};
 use crate::measure::{measured, transferred};
 use crate::segment::{Place, Record, Segment, SegmentBuilder, read_record};
 use crate::transport::Connector;
+use crate::unfinished;
 
 /// Folder of the segments below the prefix.
 const SEGMENTS: &str = "segments";
@@ -273,6 +274,30 @@ impl Blobs {
                 .map_err(|error| BlobError::of("list", SEGMENTS, error))
         })
         .await
+    }
+
+    /// Deletes what a process left that ended while it wrote to a folder, if it is older than
+    /// `before`; returns how many files. A bucket has nothing unfinished.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or a file cannot be deleted.
+    pub async fn remove_unfinished(&self, before: DateTime<Utc>) -> Result<u64, BlobError> {
+        let PlaceUrl::Folder(folder) = &self.0.options.url.place else {
+            return Ok(0);
+        };
+        let folders = [folder.clone(), folder.join(SEGMENTS)];
+        let removed = tokio::task::spawn_blocking(move || {
+            folders.iter().try_fold(0, |removed, folder| {
+                Ok(removed + unfinished::remove(folder, before.into())?)
+            })
+        });
+        let failed = |message: String| BlobError::Unavailable {
+            operation: "delete",
+            message,
+        };
+        let removed: Result<u64, std::io::Error> =
+            removed.await.map_err(|error| failed(error.to_string()))?;
+        removed.map_err(|error| failed(error.to_string()))
     }
 
     /// The id of the database that the store belongs to; `None` if it is new.

@@ -15,6 +15,7 @@ mod location;
 mod measure;
 mod segment;
 mod transport;
+mod unfinished;
 mod upload;
 
 pub use blobs::{Blobs, MARKER, Stored};

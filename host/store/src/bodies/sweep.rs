@@ -18,7 +18,7 @@ use crate::db::{pieces, read, signed, transact};
 use crate::error::StoreError;
 use crate::sole_work::SoleWork;
 use crate::store::Store;
-use crate::time::to_ms;
+use crate::time::{from_ms, to_ms};
 
 /// Segments handled per step.
 const STEP: i64 = 200;
@@ -94,6 +94,11 @@ impl BlobSweeper {
         swept.orphans = self
             .orphans(&blobs, now, before(options.orphan_age))
             .await?;
+        let unfinished = from_ms(before(options.orphan_age));
+        if let Err(error) = blobs.remove_unfinished(unfinished).await {
+            // One such file must not keep the rest from being swept.
+            tracing::warn!(%error, "cannot delete unfinished files of the blob store");
+        }
         self.store.mark_dead(now).await?;
         swept.deleted = self
             .store

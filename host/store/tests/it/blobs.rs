@@ -22,6 +22,7 @@ crate::support::on_both_databases! {
     a_segment_goes_with_its_last_body
     a_segment_that_is_mostly_dead_is_rewritten
     a_segment_without_rows_is_deleted_after_the_grace_time
+    what_was_left_unfinished_is_deleted_after_the_grace_time
     a_commit_after_the_grace_time_fails_and_is_done_again
     other_bytes_are_an_error_of_their_own_body
     bodies_read_ahead_are_those_that_are_whole_and_have_room
@@ -303,6 +304,31 @@ async fn a_segment_without_rows_is_deleted_after_the_grace_time(options: Options
     let swept = sweep(&store).await;
     assert_eq!((swept.orphans, swept.deleted), (1, 1));
     assert_eq!(ground.segments().len(), 1);
+    all_readable(&store, project, kept, &[1]).await;
+}
+
+async fn what_was_left_unfinished_is_deleted_after_the_grace_time(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let kept = run(&store, project, &[1]).await;
+    // A process was killed while it wrote; the last name is nobody's.
+    let segment = ground.segments().remove(0);
+    let of_segment = |end: &str| PathBuf::from(format!("{}{end}", segment.display()));
+    let unfinished = [
+        of_segment("#1"),
+        ground.folder.path().join("orbweaver-database#12"),
+    ];
+    let other = of_segment("#old");
+    for file in unfinished.iter().chain([&other]) {
+        std::fs::write(file, b"half").unwrap();
+    }
+    ground.advance(HOUR - 60);
+    sweep(&store).await;
+    assert!(unfinished.iter().all(|file| file.exists()));
+    ground.advance(120);
+    sweep(&store).await;
+    assert!(!unfinished.iter().any(|file| file.exists()));
+    assert!(segment.exists() && other.exists());
     all_readable(&store, project, kept, &[1]).await;
 }
 
