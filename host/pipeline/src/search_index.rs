@@ -2,6 +2,7 @@
 //! background, those pages that were stored without them.
 
 mod documents;
+mod settled;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,12 +19,12 @@ use orbweaver_store::{
     IndexClaim, IndexEntry, PageWords, Store, StoreError, StoredBody, UnindexedPage,
 };
 use orbweaver_urls::KeyRules;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::blocking::blocking_of;
+use settled::Settled;
 
-/// Least time between two looks for new pages. This is also the time allowed for a transaction
-/// with a lower id to commit after one with a higher id was seen.
+/// Least time between two looks for new pages.
 const LOOK: Duration = Duration::from_millis(1_000);
 /// Most bytes of bodies that are read ahead for a claim.
 const AHEAD_BYTES: u64 = 16 << 20;
@@ -55,15 +56,10 @@ pub async fn run(store: Store, engine: Engine, clock: Clock) {
 /// Indexes pages as they are stored.
 async fn pages(store: &Store, clock: &Clock) {
     let mut pulse = store.pulse();
-    let mut seen = 0;
+    let mut settled = Settled::default();
     loop {
-        let all = match advance(store, clock, seen).await {
-            Ok((newest, all)) => {
-                // Where others write, too, what is new waits for the next look.
-                let all = all && (newest == seen || !store.is_shared());
-                seen = newest;
-                all
-            }
+        let all = match advance(store, clock, &mut settled).await {
+            Ok(all) => all,
             Err(error) => {
                 tracing::warn!(%error, "cannot index pages for search");
                 false
@@ -77,17 +73,24 @@ async fn pages(store: &Store, clock: &Clock) {
 }
 
 /// Indexes new pages that no other node indexes. If other nodes write too, ids do not commit in order:
-/// then only pages seen at the previous look are indexed. Returns the newest page's id, and whether no
-/// page is left, other nodes' included.
-async fn advance(store: &Store, clock: &Clock, seen: i64) -> Result<(i64, bool), StoreError> {
+/// then only pages are indexed before which none will come. Returns whether no page is left, other
+/// nodes' included.
+async fn advance(store: &Store, clock: &Clock, settled: &mut Settled) -> Result<bool, StoreError> {
     let newest = store.newest_page().await?;
-    let through = if store.is_shared() { seen } else { newest };
+    let through = if store.is_shared() {
+        if newest > settled.through() {
+            settled.note(newest, &store.page_writers().await?, Instant::now());
+        }
+        settled.through()
+    } else {
+        newest
+    };
     while let Some(claim) = store.claim_unindexed(through, clock.now()).await? {
         let done = index(store, claim).await;
         store.end_index_claim(claim, done.is_ok()).await?;
         done?;
     }
-    Ok((newest, !store.has_index_claims().await?))
+    Ok(newest <= through && !store.has_index_claims().await?)
 }
 
 /// Indexes the pages of a claim. Documents only wait from now on: their conversion takes long.

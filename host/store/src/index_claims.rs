@@ -7,7 +7,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::db::{per_database, read, transact};
+use crate::db::{Db, per_database, read, transact};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::to_ms;
@@ -111,7 +111,8 @@ per_database! {
 }
 
 impl Store {
-    /// Claims pages for this node to index, of those with ids up to `newest`: those whose claim has run
+    /// Claims pages for this node to index, of those with ids up to `newest`, before which none may be
+    /// stored any more ([`page_writers`](Self::page_writers)): those whose claim has run
     /// out, else the oldest that nobody claimed. `None` if there are none.
     #[crate::boxed]
     pub async fn claim_unindexed(
@@ -149,6 +150,26 @@ impl Store {
                 .fetch_one(pool)
                 .await?)
         })
+    }
+
+    /// Transactions that write pages at present and may have drawn ids for them, each by a name that
+    /// no other one has; none on SQLite, where one writes at a time. A transaction that is not among
+    /// them any more has ended, and what it stored can be read.
+    #[crate::boxed]
+    pub async fn page_writers(&self) -> Result<Vec<String>, StoreError> {
+        let Db::Pg(pool) = &self.db else {
+            return Ok(Vec::new());
+        };
+        // Whoever inserts takes this lock first, and keeps it until the transaction has ended and
+        // others see its rows.
+        Ok(sqlx::query_scalar(
+            "SELECT DISTINCT virtualtransaction FROM pg_locks
+             WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
+               AND relation = CAST('pages' AS regclass)
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        )
+        .fetch_all(pool)
+        .await?)
     }
 
     /// Whether pages are claimed, by whatever node.

@@ -7,6 +7,7 @@ use orbweaver_core::limits::MAX_TITLE_BYTES;
 use orbweaver_core::words::{index_words, query_terms};
 use orbweaver_store::crawl::RunBatch;
 use orbweaver_store::{DocumentClaim, IndexClaim, IndexEntry, Options, PageWords, Store};
+use sqlx::{Connection as _, PgConnection};
 
 use crate::crawls::{batch, create, lease, named, new_run, now, open, page};
 
@@ -91,6 +92,47 @@ async fn a_claim_that_was_given_up_or_has_run_out_is_taken_over(options: Options
     assert_eq!(claim(7).await, Some(first), "its node has ended");
     store.end_index_claim(first, true).await.unwrap();
     assert_eq!(claim(20).await, None);
+}
+
+#[tokio::test]
+async fn a_transaction_that_may_store_an_earlier_page_is_known_until_its_page_can_be_read() {
+    let options = crate::support::postgres();
+    let (store, project) = open(&options).await;
+    let first = pages(&store, project, 1).await;
+    assert_eq!(store.page_writers().await.unwrap(), [] as [String; 0]);
+    // Reading takes no part.
+    let mut reader = PgConnection::connect(&options.url).await.unwrap();
+    let mut reading = reader.begin().await.unwrap();
+    sqlx::query("SELECT id FROM pages WHERE project_id = $1")
+        .bind(project.get())
+        .execute(&mut *reading)
+        .await
+        .unwrap();
+    // A page whose commit takes long, and one after it.
+    let mut other = PgConnection::connect(&options.url).await.unwrap();
+    let mut held = other.begin().await.unwrap();
+    let slow: i64 = sqlx::query_scalar(
+        "INSERT INTO pages (project_id, url, url_key, final_url, status, bytes, fetched_at, kind,
+             user_agent, cloud_mode, headers, blob_id)
+         SELECT project_id, 'slow', 'slow', 'slow', status, bytes, fetched_at, kind, user_agent,
+             cloud_mode, headers, blob_id
+         FROM pages WHERE id = $1 AND project_id = $2 RETURNING id",
+    )
+    .bind(first)
+    .bind(project.get())
+    .fetch_one(&mut *held)
+    .await
+    .unwrap();
+    let newest = pages(&store, project, 1).await;
+    assert!(first < slow && slow < newest);
+    let writers = store.page_writers().await.unwrap();
+    assert_eq!(writers.len(), 1, "{writers:?}");
+    held.commit().await.unwrap();
+    assert_eq!(store.page_writers().await.unwrap(), [] as [String; 0]);
+    let claim = store.claim_unindexed(newest, now()).await.unwrap().unwrap();
+    let unindexed = store.unindexed(claim).await.unwrap();
+    let ids: Vec<i64> = unindexed.iter().map(|page| page.page.get()).collect();
+    assert_eq!(ids, [first, slow, newest]);
 }
 
 async fn on_sqlite_claims_of_an_earlier_process_are_taken_over_at_once(options: Options) {
