@@ -121,16 +121,18 @@ pub(super) async fn crawl_events(
     let pages = query.0.pages.unwrap_or(false);
     let is_last = |(seen, after): (u64, PageId)| {
         // The event of the end has no page behind it, and its id the last one's.
-        seen >= sequence(&run) && (!pages || after > PageId(0) || run.page_count == 0)
+        seen == END && (!pages || after > PageId(0) || run.page_count == 0)
     };
     if run.status.is_over() && last.is_some_and(is_last) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
+    // Who has the end and is to get more gets another end behind it.
+    let seen = last.map(|(seen, _)| seen).filter(|seen| *seen != END);
     Ok(event_stream::answer(Follower {
         app: ctx.app.clone(),
         project: ctx.principal.project,
         run: id,
-        seen: last.map(|(seen, _)| seen),
+        told: Told { seen, looked: None },
         after: pages.then(|| last.map_or(PageId(0), |(_, after)| after)),
         ready: VecDeque::new(),
         again: false,
@@ -141,7 +143,11 @@ pub(super) async fn crawl_events(
     }))
 }
 
-/// What only ever rises while a run lives: how far it has come.
+/// Sequence of the event of the end, which is above all others: they are below 2⁶³.
+const END: u64 = u64::MAX;
+
+/// How far a run has come. It rises while the run lives, except when links that were left out are
+/// taken all the same.
 fn sequence(run: &Run) -> u64 {
     let progress = &run.progress;
     let state = match run.status {
@@ -160,12 +166,41 @@ fn read_id(text: &str) -> Option<(u64, PageId)> {
     Some((seen.parse().ok()?, PageId(after.parse().ok()?)))
 }
 
+/// Which events the client has.
+#[derive(Debug, Default)]
+struct Told {
+    /// Sequence of the last one.
+    seen: Option<u64>,
+    /// How far the run had come at the last look.
+    looked: Option<u64>,
+}
+
+impl Told {
+    /// The sequence of the next event, where there is one to send: the run has come so far. It is
+    /// never below that of an event before.
+    fn next(&mut self, sequence: u64, is_over: bool) -> Option<u64> {
+        let before = self.looked.replace(sequence);
+        if is_over {
+            self.seen = Some(END);
+            return self.seen;
+        }
+        let has_changed = match before {
+            Some(before) => before != sequence,
+            None => self.seen.is_none_or(|seen| sequence > seen),
+        };
+        if !has_changed {
+            return None;
+        }
+        self.seen = self.seen.max(Some(sequence));
+        self.seen
+    }
+}
+
 struct Follower {
     app: App,
     project: ProjectId,
     run: RunId,
-    /// Id of the last event that the client has.
-    seen: Option<u64>,
+    told: Told,
     /// The last page that was sent; none if pages are not sent.
     after: Option<PageId>,
     /// Events of pages that are read and not sent yet.
@@ -221,12 +256,10 @@ impl Follow for Follower {
                     continue;
                 }
             }
-            let id = sequence(&run);
             self.ended = run.status.is_over();
-            if self.seen.is_some_and(|seen| id <= seen) && !self.ended {
+            let Some(id) = self.told.next(sequence(&run), self.ended) else {
                 continue;
-            }
-            self.seen = Some(id);
+            };
             let name = if self.ended { "end" } else { "progress" };
             let data = self.progress(run);
             let event = Event::default().event(name).id(self.id(id));
@@ -260,7 +293,7 @@ impl Follower {
         let are_any = !rows.is_empty();
         for row in rows {
             self.after = Some(row.id);
-            let id = self.id(self.seen.unwrap_or(0));
+            let id = self.id(self.told.seen.unwrap_or(0));
             let page = StoredPage {
                 id: row.id,
                 url: row.url,
@@ -328,5 +361,37 @@ impl Follower {
             rate,
             error_message: run.error_message,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_never_fall_though_skipped_links_are_taken_back() {
+        let mut told = Told::default();
+        assert_eq!(told.next(1, false), Some(1));
+        assert_eq!(told.next(1, false), None);
+        assert_eq!(told.next(9, false), Some(9));
+        // Counts that have fallen are told, too.
+        assert_eq!(told.next(4, false), Some(9));
+        assert_eq!(told.next(4, false), None);
+        assert_eq!(told.next(5, false), Some(9));
+        assert_eq!(told.next(10, false), Some(10));
+        assert_eq!(told.next(7, true), Some(END));
+    }
+
+    #[test]
+    fn who_connects_again_is_told_what_has_changed_since() {
+        let again = || Told {
+            seen: Some(9),
+            looked: None,
+        };
+        let mut told = again();
+        assert_eq!(told.next(4, false), None);
+        assert_eq!(told.next(5, false), Some(9));
+        assert_eq!(again().next(10, false), Some(10));
+        assert_eq!(again().next(4, true), Some(END));
     }
 }
