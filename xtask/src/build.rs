@@ -1,6 +1,7 @@
 //! Builds plugins, fixtures and the host.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,6 +71,9 @@ const PAGE_ROLES: [&str; 6] = [
     "extract-structured-data",
 ];
 
+/// The list of the plugins that were built, in their folder. The service ignores hidden files.
+const BUILT: &str = ".built";
+
 /// `cargo xtask plugins`.
 pub fn plugins() -> Result<()> {
     setup::wasm_target()?;
@@ -97,22 +101,44 @@ pub fn plugins() -> Result<()> {
         build.arg("--package").arg(format!("orbweaver-{name}"));
     }
     run(share_jobs(&mut build))?;
+    let before = built_plugins()?;
     for name in alone {
-        install(&component(name)?, &plugin_dir(), &format!("{name}.wasm"))?;
+        install(&component(name)?, &plugin_dir(), &file_name(name))?;
     }
     let code = component(PAGE_ROLES_CODE)?;
     for name in page_roles {
         let manifest = fs::read(workspace.join(name).join("plugin.toml"))?;
         let plugin = with_manifest(&code, &manifest);
-        install(&plugin, &plugin_dir(), &format!("{name}.wasm"))?;
+        install(&plugin, &plugin_dir(), &file_name(name))?;
     }
-    // A plugin whose source was deleted must be removed from the folder.
-    for file in fs::read_dir(plugin_dir())?.flatten().map(|e| e.path()) {
-        let known = file
-            .file_stem()
-            .is_some_and(|stem| crates.iter().any(|c| stem == c.as_str()));
-        if file.extension().is_some_and(|e| e == "wasm") && !known {
-            fs::remove_file(&file)?;
+    let built: Vec<String> = crates.iter().map(|name| file_name(name)).collect();
+    remove_obsolete(&plugin_dir(), &before, &built)?;
+    install(built.join("\n").as_bytes(), &plugin_dir(), BUILT)
+}
+
+/// The file name of the plugin of a crate.
+fn file_name(name: &str) -> String {
+    format!("{name}.wasm")
+}
+
+/// The plugins that the last build put into the folder. Empty if no build has left a list.
+pub fn built_plugins() -> Result<Vec<String>> {
+    let list = plugin_dir().join(BUILT);
+    match fs::read_to_string(&list) {
+        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", list.display())),
+    }
+}
+
+/// Removes the plugins of an earlier build whose source was deleted. All other files are the user's.
+fn remove_obsolete(dir: &Path, before: &[String], built: &[String]) -> Result<()> {
+    for name in before.iter().filter(|name| !built.contains(name)) {
+        match fs::remove_file(dir.join(name)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {name}"));
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -217,4 +243,35 @@ fn folders(dir: &Path) -> Result<Vec<String>> {
         bail!("no crates in {}", dir.display());
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_an_earlier_build_made_is_removed() {
+        let dir = std::env::temp_dir().join(format!("orbweaver-built-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let names = ["actor-old.wasm", "extract-links.wasm", "extract-mine.wasm"];
+        for name in names {
+            fs::write(dir.join(name), "a plugin").unwrap();
+        }
+        let left = || -> Vec<&str> {
+            let there = names.iter().filter(|name| dir.join(name).exists());
+            there.copied().collect()
+        };
+        let list = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let built = list(&["extract-links.wasm"]);
+        // A folder from before there was a list.
+        remove_obsolete(&dir, &[], &built).unwrap();
+        assert_eq!(left(), names);
+        // One of the plugins has been removed by hand.
+        let before = list(&["actor-gone.wasm", "actor-old.wasm", "extract-links.wasm"]);
+        remove_obsolete(&dir, &before, &built).unwrap();
+        assert_eq!(left(), ["extract-links.wasm", "extract-mine.wasm"]);
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

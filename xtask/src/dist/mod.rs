@@ -116,17 +116,23 @@ fn check_size(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The program writes a copy of itself with the plugins inside.
+/// The program writes a copy of itself with the plugins inside: with those that were built, not with
+/// what a user of this machine has put beside them.
 fn embed(bare: &Path, program: &Path) -> Result<()> {
+    let plugins = folder().join(".plugins");
+    for name in build::built_plugins()? {
+        copy(&build::plugin_dir().join(&name), &plugins.join(&name))?;
+    }
     let data = folder().join(".data");
     let written = run(clean(bare)
         .args(["plugin", "embed", "--plugin-dir"])
-        .arg(build::plugin_dir())
+        .arg(&plugins)
         .arg("--data-dir")
         .arg(&data)
         .arg("--output")
         .arg(program));
     let _ = fs::remove_dir_all(&data);
+    fs::remove_dir_all(&plugins)?;
     written
 }
 
