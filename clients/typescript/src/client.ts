@@ -1,4 +1,5 @@
 import { OrbweaverError } from "./errors.js";
+import { TIMEOUT_MS, Tries } from "./tries.js";
 import type {
   ActorAnswer,
   ActorRun,
@@ -22,9 +23,9 @@ export interface Settings {
   baseUrl?: string;
   /** Default: `ORBWEAVER_KEY`. Keys belong on servers, never in a browser's code. */
   key?: string;
-  /** How often a request is tried again that was refused for a moment. */
+  /** How often a request is tried again that was refused for a moment or broke off. */
   retries?: number;
-  /** Milliseconds that one try may take. */
+  /** Milliseconds that one try may take, and for which the answer to one that broke off is waited for. */
   timeoutMs?: number;
   /** In place of the global `fetch`. */
   fetch?: typeof fetch;
@@ -39,8 +40,6 @@ export interface Waiting {
 
 type Query = Record<string, string | number | boolean | undefined>;
 
-/** Longest pause before a further try; a cap that lasts longer is the caller's matter. */
-const LONGEST_PAUSE_MS = 60_000;
 const ENDED = ["done", "failed", "cancelled"];
 
 /** Client of the service. */
@@ -59,7 +58,7 @@ export class Orbweaver {
     this.#baseUrl = baseUrl.replace(/\/+$/, "");
     this.#key = key;
     this.#retries = settings.retries ?? 3;
-    this.#timeoutMs = settings.timeoutMs ?? 120_000;
+    this.#timeoutMs = settings.timeoutMs ?? TIMEOUT_MS;
     this.#fetch = settings.fetch ?? fetch;
   }
 
@@ -236,7 +235,8 @@ export class Orbweaver {
   /**
    * Any request to the API: its JSON, its text where it is none, undefined without a body.
    *
-   * A POST carries an Idempotency-Key, the same in every try, so that it is done and billed once.
+   * A POST carries an Idempotency-Key, the same in every try, so that it is done and billed once. Those
+   * for which the service ignores it are tried again only after a cap or a rate refused them.
    */
   async request<Answer>(
     method: string,
@@ -249,32 +249,31 @@ export class Orbweaver {
     }
     const headers: Record<string, string> = { Authorization: `Bearer ${this.#key}` };
     if (body !== undefined) headers["Content-Type"] = "application/json";
-    if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID();
-    for (let attempt = 0; ; attempt++) {
-      let response: Response | undefined;
+    const tries = new Tries(method, path, this.#retries, this.#timeoutMs);
+    if (tries.key !== undefined) headers["Idempotency-Key"] = tries.key;
+    for (;;) {
+      let failed: OrbweaverError | undefined;
+      let retryAfter: string | null = null;
       let broken: unknown;
       try {
-        response = await this.#fetch(url, {
+        const response = await this.#fetch(url, {
           method,
           headers,
           signal: AbortSignal.timeout(this.#timeoutMs),
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         });
         if (response.ok) return (await content(response)) as Answer;
+        retryAfter = response.headers.get("retry-after");
+        failed = await refused(response);
       } catch (error) {
         // A whole answer that is no JSON would be the same again.
         if (error instanceof SyntaxError) throw error;
+        // An answer that broke off is none, whatever its status.
         broken = error;
       }
-      // An answer that broke off is none, whatever its status.
-      const wait = pauseBefore(broken === undefined ? response : undefined, attempt);
-      if (wait === undefined || attempt >= this.#retries) {
-        if (broken !== undefined || response === undefined) throw broken;
-        const id = response.headers.get("x-request-id");
-        throw new OrbweaverError(response.status, await content(response).catch(() => null), id);
-      }
-      // The body that broke off cannot be cancelled any more.
-      await response?.body?.cancel().catch(() => undefined);
+      const refusal = failed && { status: failed.status, message: failed.message, retryAfter };
+      const wait = tries.pauseBefore(refusal);
+      if (wait === undefined) throw failed ?? broken;
       await pause(wait);
     }
   }
@@ -312,19 +311,13 @@ async function content(response: Response): Promise<unknown> {
   return type.startsWith("application/json") ? JSON.parse(text) : text;
 }
 
-/** Milliseconds before a further try; undefined where it makes no sense. */
-function pauseBefore(response: Response | undefined, attempt: number): number | undefined {
-  if (response !== undefined) {
-    // After a try that broke off, its work may still be under way (409).
-    const passes = [429, 503].includes(response.status) || (response.status === 409 && attempt > 0);
-    if (!passes) return undefined;
-    const told = response.headers.get("retry-after");
-    if (told !== null && /^\d+$/.test(told)) {
-      const wait = Number(told) * 1_000;
-      return wait <= LONGEST_PAUSE_MS ? wait : undefined;
-    }
-  }
-  return Math.min(1_000 * 2 ** attempt * (0.5 + Math.random() / 2), LONGEST_PAUSE_MS);
+/** The error of an answer; its body has the envelope unless a proxy answered. */
+async function refused(response: Response): Promise<OrbweaverError> {
+  const body = await content(response).catch((error: unknown) => {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  });
+  return new OrbweaverError(response.status, body, response.headers.get("x-request-id"));
 }
 
 function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {

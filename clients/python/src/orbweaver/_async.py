@@ -28,8 +28,9 @@ from ._types import (
 class AsyncOrbweaver:
     """The asynchronous client.
 
-    ``retries`` is how often a request is tried again that was refused for a moment; ``timeout``
-    the seconds that one try may take.
+    ``retries`` is how often a request is tried again that was refused for a moment or broke off;
+    ``timeout`` the seconds that one try may take, and for which the answer to one that broke off is
+    waited for.
     """
 
     def __init__(
@@ -38,10 +39,11 @@ class AsyncOrbweaver:
         key: str | None = None,
         *,
         retries: int = 3,
-        timeout: float = 120.0,
+        timeout: float = _request.TIMEOUT,
     ) -> None:
         address, headers = _request.settings(base_url, key)
         self._retries = retries
+        self._timeout = timeout
         self._http = httpx.AsyncClient(base_url=address, headers=headers, timeout=timeout)
 
     async def __aenter__(self) -> AsyncOrbweaver:
@@ -265,8 +267,7 @@ class AsyncOrbweaver:
             offset = part["next_offset"]
 
     async def _send(self, request: Request) -> Any:
-        headers = _request.headers(request)
-        attempt = 0
+        tries = _request.Tries(request, self._retries, self._timeout)
         while True:
             response: httpx.Response | None = None
             broken: httpx.TransportError | None = None
@@ -274,19 +275,18 @@ class AsyncOrbweaver:
                 response = await self._http.request(
                     request.method,
                     request.path,
-                    params=_request.query(request),
+                    params=_request.params(request),
                     json=request.body,
-                    headers=headers,
+                    headers=tries.headers,
                 )
                 if response.is_success:
                     return _request.content(response)
             except httpx.TransportError as error:
                 broken = error
-            wait = _request.pause(response, attempt)
-            if wait is None or attempt >= self._retries:
+            wait = tries.pause(response)
+            if wait is None:
                 if response is not None:
                     raise _request.failure(response)
                 assert broken is not None
                 raise broken
             await asyncio.sleep(wait)
-            attempt += 1
