@@ -146,6 +146,20 @@ dpkg -r orbweaver
 check "the service is gone" sh -c '! systemctl --quiet is-active orbweaver'
 check "the program is gone" sh -c '! test -e /usr/bin/orbweaver'
 check "the data stays" test -s /var/lib/orbweaver/orbweaver.db
+
+began=$(milliseconds)
+dpkg -i --force-confdef --force-confold /new.deb
+await_ready "$began"
+check "the service is started at boot after a new installation" systemctl --quiet is-enabled orbweaver
+[ "$(first_key)" = "$key" ] || fail "the new installation changed the secrets"
+check "projects survive a new installation" sh -c 'orbweaver-admin project list | grep -q shop'
+systemctl disable --now orbweaver
+dpkg -r orbweaver
+dpkg -i --force-confdef --force-confold /new.deb
+check "a disabled service stays disabled" sh -c '! systemctl --quiet is-enabled orbweaver'
+check "it is not started either" sh -c '! systemctl --quiet is-active orbweaver'
+dpkg -r orbweaver
+
 dpkg -P orbweaver
 check "purging removes the data" sh -c '! test -e /var/lib/orbweaver'
 check "purging removes the settings" sh -c '! test -e /etc/orbweaver'
