@@ -46,6 +46,23 @@ function isNew(id) {
   return true;
 }
 
+/** A line about an event. Those of a later version of the service are named, too. */
+function described(event) {
+  switch (event.event) {
+    case "crawl.done":
+    case "crawl.diff_detected":
+    case "actor.run_complete":
+      return `${event.event} of run ${event.id}: ${event.status}`;
+    case "crawl.page":
+      return `${event.event} of run ${event.id}: ${event.pages.length} pages`;
+    case "plugin.quarantined":
+    case "plugin.recovered":
+      return `${event.event}: ${event.plugin.kind} ${event.plugin.name}`;
+    default:
+      return event.event;
+  }
+}
+
 const server = createServer((request, response) => {
   const chunks = [];
   let size = 0;
@@ -67,8 +84,7 @@ const server = createServer((request, response) => {
     }
     response.writeHead(204).end();
     if (isNew(request.headers["webhook-id"])) {
-      const event = JSON.parse(body);
-      console.log(`${event.event} of run ${event.id}: ${event.status}`);
+      console.log(described(JSON.parse(body)));
     }
   });
 });

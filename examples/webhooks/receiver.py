@@ -46,6 +46,18 @@ def is_new(message_id):
     return True
 
 
+def described(event):
+    """A line about an event. Those of a later version of the service are named, too."""
+    name = event["event"]
+    if name in ("crawl.done", "crawl.diff_detected", "actor.run_complete"):
+        return f"{name} of run {event['id']}: {event['status']}"
+    if name == "crawl.page":
+        return f"{name} of run {event['id']}: {len(event['pages'])} pages"
+    if name in ("plugin.quarantined", "plugin.recovered"):
+        return f"{name}: {event['plugin']['kind']} {event['plugin']['name']}"
+    return name
+
+
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
         length = self.headers.get("Content-Length", "")
@@ -58,8 +70,7 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(401)
         self.answer(204)
         if is_new(self.headers["webhook-id"]):
-            event = json.loads(body)
-            print(f"{event['event']} of run {event['id']}: {event['status']}", flush=True)
+            print(described(json.loads(body)), flush=True)
 
     def answer(self, status):
         self.send_response(status)

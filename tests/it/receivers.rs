@@ -6,13 +6,38 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use orbweaver_core::webhook::sign;
+use orbweaver_core::webhook::{Signatures, sign};
 
 use crate::support::Client;
 
 const SECRET: &[u8] = b"a secret of thirty-two bytes ...";
 const BODY: &[u8] =
     br#"{"event":"crawl.done","id":7,"status":"done","url":"https://example.org/"}"#;
+
+/// Events, and what is printed of each.
+const EVENTS: [(&str, &str); 6] = [
+    (
+        r#"{"event":"crawl.diff_detected","id":7,"status":"done","diff":{"changed":1}}"#,
+        "crawl.diff_detected of run 7: done",
+    ),
+    (
+        r#"{"event":"crawl.page","id":7,"project_id":1,"pages":[{"id":1},{"id":2}]}"#,
+        "crawl.page of run 7: 2 pages",
+    ),
+    (
+        r#"{"event":"actor.run_complete","id":9,"actor":"check-links","status":"failed"}"#,
+        "actor.run_complete of run 9: failed",
+    ),
+    (
+        r#"{"event":"plugin.quarantined","plugin":{"kind":"extractor","name":"prices"}}"#,
+        "plugin.quarantined: extractor prices",
+    ),
+    (
+        r#"{"event":"plugin.recovered","plugin":{"kind":"hook","name":"unique-text"}}"#,
+        "plugin.recovered: hook unique-text",
+    ),
+    (r#"{"event":"crawl.later"}"#, "crawl.later"),
+];
 
 struct Program {
     process: Child,
@@ -48,7 +73,10 @@ impl Program {
 
     /// Sends a delivery signed with `secret`.
     async fn deliver(&self, secret: &[u8], id: &str, at: DateTime<Utc>, body: &[u8]) -> u16 {
-        let signed = sign(secret, id, at, BODY);
+        self.send(&sign(secret, id, at, BODY), body).await
+    }
+
+    async fn send(&self, signed: &Signatures, body: &[u8]) -> u16 {
         let headers = [
             ("x-crawler-signature", signed.crawler.as_str()),
             ("webhook-id", signed.id.as_str()),
@@ -121,6 +149,12 @@ async fn accepts_only_our_deliveries(mut program: Program) {
     for _ in 0..6 {
         let line = line(&mut program.lines);
         assert!(line.starts_with("refused: "), "{line}");
+    }
+    // Every event that is documented, and one that is not known yet.
+    for (body, expected) in EVENTS {
+        let signed = sign(SECRET, &format!("msg_of {expected}"), now, body.as_bytes());
+        assert_eq!(program.send(&signed, body.as_bytes()).await, 204);
+        assert_eq!(line(&mut program.lines), expected);
     }
 }
 

@@ -71,14 +71,31 @@ fn receive(stream: &TcpStream, secret: &[u8], seen: &Mutex<Seen>) -> Result<(), 
         .unwrap_or_else(PoisonError::into_inner)
         .is_new(id)
     {
-        let event: serde_json::Value = serde_json::from_slice(&request.body)?;
-        let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
-        println!(
-            "{} of run {}: {}",
-            text("event"),
-            event["id"],
-            text("status")
-        );
+        println!("{}", described(&serde_json::from_slice(&request.body)?));
     }
     Ok(())
+}
+
+/// A line about an event. Those of a later version of the service are named, too.
+fn described(event: &serde_json::Value) -> String {
+    let text = |field: &serde_json::Value| field.as_str().unwrap_or_default().to_owned();
+    let (name, id) = (text(&event["event"]), &event["id"]);
+    match name.as_str() {
+        "crawl.done" | "crawl.diff_detected" | "actor.run_complete" => {
+            format!("{name} of run {id}: {}", text(&event["status"]))
+        }
+        "crawl.page" => {
+            let pages = event["pages"].as_array().map_or(0, Vec::len);
+            format!("{name} of run {id}: {pages} pages")
+        }
+        "plugin.quarantined" | "plugin.recovered" => {
+            let plugin = &event["plugin"];
+            format!(
+                "{name}: {} {}",
+                text(&plugin["kind"]),
+                text(&plugin["name"])
+            )
+        }
+        _ => name,
+    }
 }
