@@ -6,6 +6,7 @@ use orbweaver_store::NewUsage;
 use serde_json::json;
 
 use super::{Visitor, encoded, sign_in};
+use crate::support::runs::{self, Written};
 use crate::support::{Receiver, Service};
 use crate::tenant_plugins::{allowing, installed, read, site};
 
@@ -209,4 +210,60 @@ async fn a_project_sees_its_plugins_and_calls_a_failed_one_again() {
         .send("POST", &again, &headers, body.as_bytes())
         .await;
     assert_eq!(refused.status, 403);
+}
+
+#[tokio::test]
+async fn a_page_without_its_html_shows_what_there_is() {
+    let service = Service::start().await;
+    let origin = Origin::start().await.unwrap();
+    origin.set("/", Reply::html("<title>Bare</title><p>some words"));
+    let body = json!({"url": origin.url("/"), "store_html": false, "delay_ms": 0});
+    let started = service.client().post("/v1/crawls", &body).await.json();
+    let visitor = Visitor::of(&service).await;
+    let run = format!("/console/crawls/{}", started["id"]);
+    // The stream ends with the run.
+    visitor.get(&format!("{run}/events")).await;
+    let list = visitor.page(&run).await;
+    let (_, rest) = list.split_once("/console/pages/").expect("a page");
+    let page = format!("/console/pages/{}", rest.split('"').next().unwrap());
+
+    let shown = visitor.page(&page).await;
+    let is_current = |text: &str, view: &str| {
+        text.contains(&format!("{page}?view={view}\" aria-current=\"page\""))
+    };
+    assert!(is_current(&shown, "signals"), "{shown}");
+    assert!(
+        shown.contains("word_count") && !shown.contains("role=\"alert\""),
+        "{shown}"
+    );
+    for view in ["markdown", "source", "article", "html"] {
+        let asked = visitor.page(&format!("{page}?view={view}")).await;
+        assert!(is_current(&asked, view), "{asked}");
+        assert!(
+            asked.contains("store_html was false") && asked.contains(&origin.url("/")),
+            "{asked}"
+        );
+    }
+    // What is no page at all is still an error.
+    assert_eq!(visitor.get("/console/pages/4711").await.status, 404);
+}
+
+#[tokio::test]
+async fn the_first_orphans_of_many_are_shown() {
+    let service = runs::without_workers(false, |_| {}).await;
+    let visitor = Visitor::of(&service).await;
+    let pages: Vec<Written> = (0..251)
+        .map(|n| Written::new(&n.to_string(), "<p>a", &[]))
+        .collect();
+    let many = runs::done(&service, &pages).await;
+    let few = runs::done(&service, &pages[..3]).await;
+    // The seed is no orphan.
+    for (run, rows, more) in [(many, 200, Some("50 more")), (few, 2, None)] {
+        let shown = visitor
+            .page(&format!("/console/crawls/{run}?view=orphans"))
+            .await;
+        assert_eq!(shown.matches("href=\"/console/pages/").count(), rows);
+        assert_eq!(shown.contains("the API lists them all"), more.is_some());
+        assert!(shown.contains(more.unwrap_or_default()), "{shown}");
+    }
 }

@@ -17,6 +17,8 @@ use crate::operation_input::input_schema;
 
 /// Rows of a page of a list.
 const ROWS: u64 = 50;
+/// Rows of a list that the API does not divide into pages.
+const MOST_ROWS: usize = 200;
 /// Which part of a list.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Place {
@@ -125,9 +127,13 @@ async fn show_run(
         call = call.with("status", &place.status);
     }
     // A view that this run can't have (links without stored HTML) says why in its place.
-    let (list, problem) = match inside.json(&visitor.ctx, call).await {
+    let (mut list, problem) = match inside.json(&visitor.ctx, call).await {
         Ok(list) => (with_run(list, &run["id"]), None),
         Err(failure) => (json!({"items": []}), Some(failure)),
+    };
+    let unlisted = match view {
+        "orphans" => cut(&mut list),
+        _ => 0,
     };
     let drawing = match (view, &problem) {
         ("graph", None) => {
@@ -158,6 +164,7 @@ async fn show_run(
             "run": run,
             "view": view,
             "list": list,
+            "unlisted": unlisted,
             "graph": drawing,
             "others": others,
             "is_live": is_live,
@@ -177,6 +184,16 @@ fn with_run(mut list: Value, run: &Value) -> Value {
         }
     }
     list
+}
+
+/// Cuts a list; how many items it loses.
+fn cut(list: &mut Value) -> usize {
+    let Some(items) = list["items"].as_array_mut() else {
+        return 0;
+    };
+    let more = items.len().saturating_sub(MOST_ROWS);
+    items.truncate(MOST_ROWS);
+    more
 }
 
 /// The items of a list.

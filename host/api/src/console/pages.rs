@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::extract::{Path, Query};
 use axum::response::Response;
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,6 +13,15 @@ use crate::inside::{Call, Inside, segment};
 
 /// Characters of a page that are shown.
 const MAX_SHOWN: usize = 100_000;
+
+/// Views, with the member of the API's answer that they show.
+const MARKDOWN: (&str, &str) = ("markdown", "markdown");
+const SIGNALS: (&str, &str) = ("signals", "signals");
+
+/// The API's `format` of a view.
+fn format_of(view: &str) -> &str {
+    if view == "source" { "markdown" } else { view }
+}
 
 /// Which form of the page.
 #[derive(Debug, Default, Deserialize)]
@@ -27,17 +37,31 @@ pub(super) async fn page(
     Path(id): Path<String>,
     Query(view): Query<View>,
 ) -> Response {
-    let (view, member) = match view.view.as_str() {
-        "source" => ("source", "markdown"),
-        "article" => ("article", "article_text"),
-        "html" => ("html", "html"),
-        "signals" => ("signals", "signals"),
-        _ => ("markdown", "markdown"),
+    let asked = match view.view.as_str() {
+        "source" => Some(("source", "markdown")),
+        "article" => Some(("article", "article_text")),
+        "html" => Some(("html", "html")),
+        "signals" => Some(SIGNALS),
+        "markdown" => Some(MARKDOWN),
+        _ => None,
     };
-    let format = if view == "source" { "markdown" } else { view };
+    let (mut view, mut member) = asked.unwrap_or(MARKDOWN);
     let path = format!("/v1/pages/{}", segment(&id));
-    let call = Call::get(&path).with("format", format);
-    let mut page = match inside.json(&visitor.ctx, call).await {
+    let get = |format: &str| Call::get(&path).with("format", format);
+    let mut problem = None;
+    let answer = match inside.json(&visitor.ctx, get(format_of(view))).await {
+        // A page without its HTML has its signals all the same, and what else its row has.
+        Err(failure) if failure.status == StatusCode::UNPROCESSABLE_ENTITY => {
+            if asked.is_some() {
+                problem = Some(render::said(&failure));
+            } else {
+                (view, member) = SIGNALS;
+            }
+            inside.json(&visitor.ctx, get("signals")).await
+        }
+        answer => answer,
+    };
+    let mut page = match answer {
         Ok(page) => page,
         Err(failure) => return render::error_to(&visitor, &failure),
     };
@@ -53,13 +77,18 @@ pub(super) async fn page(
         }
         other => other,
     };
-    let line = format!("curl -s '{}{path}?format={format}'", visitor.base);
+    let line = format!(
+        "curl -s '{}{path}?format={}'",
+        visitor.base,
+        format_of(view)
+    );
     let curl = format!("{line} -H \"Authorization: Bearer $KEY\"");
     let values = json!({
         "page": page,
         "view": view,
         "content": content,
         "is_cut": is_cut,
+        "problem": problem,
         "curl": curl,
     });
     render::page(&visitor, "page.html", values)
