@@ -86,6 +86,16 @@ async fn a_site_is_crawled_without_a_server() {
     assert!(markdown.contains("# How orb weavers build"), "{markdown}");
     assert_eq!(pages[0]["metadata"]["title"], "How orb weavers build");
 
+    // The same on standard output.
+    let printed = crawl(&["--out", "-", "--fields", "title"]);
+    let titles: Vec<serde_json::Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["title"].take())
+        .collect();
+    assert_eq!((titles.len(), pages.len()), (3, 3), "{printed}");
+    assert_eq!(titles[0], "How orb weavers build");
+    assert!(!std::path::Path::new("-").exists());
+
     crawl(&["--out", folder.to_str().unwrap()]);
     let host = format!("127.0.0.1_{}", site.address.port());
     let page = std::fs::read_to_string(folder.join(&host).join("article.md")).unwrap();
@@ -225,4 +235,35 @@ async fn pages_that_cannot_be_written_are_kept() {
     assert!(again.status.success(), "{said}");
     assert_eq!(std::fs::read_to_string(&lines).unwrap().lines().count(), 3);
     assert_eq!(site.hits("/article"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_printed_is_a_failure_unless_nobody_reads_it() {
+    let site = Site::start().await;
+    let data = tempfile::tempdir().unwrap();
+    let url = site.url("/article");
+    let crawl = |more: &[&str], output: Stdio| {
+        let mut process = command(&data)
+            .args(["crawl", &url, "--allow-net", "127.0.0.0/8"])
+            .args(["--delay-ms", "0"])
+            .args(more)
+            .stdout(output)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(process.stdout.take());
+        let done = process.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        (done.status.code(), said)
+    };
+    for more in [&[][..], &["--out", "-"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let (code, said) = crawl(more, full.unwrap().into());
+        assert_eq!(code, Some(1), "{more:?}: {said}");
+        assert!(said.contains("No space left"), "{more:?}: {said}");
+        assert!(said.contains("--resume"), "{more:?}: {said}");
+        let (code, said) = crawl(more, Stdio::piped());
+        assert_eq!(code, Some(0), "{more:?}: {said}");
+        assert!(!said.contains("--resume"), "{more:?}: {said}");
+    }
 }

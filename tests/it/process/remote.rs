@@ -143,6 +143,12 @@ async fn a_login_lets_the_same_commands_run_at_a_service() {
     assert!(listed.contains(&format!("200\t{page}\n")), "{listed}");
     assert_eq!(listed.lines().count(), 3, "{listed}");
 
+    let (code, printed, said) = at.run(&["crawl", "--resume", &resumed, "--out", "-"]);
+    assert_eq!(code, 0, "{said}");
+    let first: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
+    assert!(first["markdown"].is_string(), "{printed}");
+    assert_eq!(printed.lines().count(), 3, "{printed}");
+
     // The caps are of all pages, cloud pages among them.
     let cloud = json!({"url": page, "force_backend": "local"});
     client.post("/v1/cloud/scrape", &cloud).await.ok();

@@ -163,3 +163,24 @@ async fn a_stopped_download_leaves_the_old_file() {
     let part = data.path().join(".pages.ndjson.part");
     assert!(!part.exists(), "no partial file is left");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_ends_although_its_service_does_not_answer() {
+    let data = tempfile::tempdir().unwrap();
+    let out = data.path().join("pages.ndjson");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let process = crawl(&data, &["--server", &server, "--resume", "7"], &out);
+    let asked = tokio::task::spawn_blocking(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut first = [0];
+        stream.read_exact(&mut first).unwrap();
+        stream
+    });
+    let asked = tokio::time::timeout(LONG, asked).await;
+    let _stream = asked.expect("it asks for the run").unwrap();
+    interrupt(&process);
+    let (code, said) = ended(process).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("run 7 goes on at"), "{said}");
+}

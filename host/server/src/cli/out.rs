@@ -4,7 +4,27 @@
 use std::fmt::Arguments;
 use std::io::{self, Write as _};
 
-/// Like `println!`, but returns an [`io::Error`] instead of panicking.
+/// Why standard output takes nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OutError {
+    /// The reader has closed the pipe. An error of its own: a broken pipe of a database or a file is a
+    /// failure.
+    #[error("nobody reads standard output")]
+    Closed,
+    #[error("cannot write to standard output")]
+    Failed(#[source] io::Error),
+}
+
+impl From<io::Error> for OutError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Failed(error),
+        }
+    }
+}
+
+/// Like `println!`, but returns an [`OutError`] instead of panicking.
 macro_rules! out {
     () => { $crate::cli::out::line(format_args!("")) };
     ($($text:tt)+) => { $crate::cli::out::line(format_args!($($text)+)) };
@@ -12,13 +32,18 @@ macro_rules! out {
 pub(super) use out;
 
 /// Writes a line.
-pub(super) fn line(text: Arguments<'_>) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{text}")
+pub(super) fn line(text: Arguments<'_>) -> Result<(), OutError> {
+    writeln!(io::stdout().lock(), "{text}")?;
+    Ok(())
 }
 
-/// Writes text that already has line ends.
-pub(super) fn out_bytes(text: &[u8]) -> io::Result<()> {
-    io::stdout().lock().write_all(text)
+/// Writes text that already has line ends, or a part of such a text.
+pub(super) fn out_bytes(text: &[u8]) -> Result<(), OutError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text)?;
+    // What stands behind the last line end would be written when nobody learns of an error.
+    out.flush()?;
+    Ok(())
 }
 
 /// A stranger's text for a terminal: what would control it, or turn the direction of the text, is escaped.
@@ -37,16 +62,25 @@ pub(super) fn shown(text: &str) -> String {
 
 /// Whether a command failed only because the reader closed its output.
 pub(super) fn nobody_reads(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
+    error
+        .chain()
+        .any(|cause| matches!(cause.downcast_ref(), Some(OutError::Closed)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_closed_standard_output_is_no_failure() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let closed = anyhow::Error::from(OutError::from(broken()));
+        assert!(nobody_reads(&closed.context("3 pages are stored")));
+        let database = anyhow::Error::from(broken()).context("cannot reach the database");
+        assert!(!nobody_reads(&database));
+        let full = OutError::from(io::Error::from(io::ErrorKind::StorageFull));
+        assert!(!nobody_reads(&anyhow::Error::from(full)));
+    }
 
     #[test]
     fn a_text_does_not_control_the_terminal() {

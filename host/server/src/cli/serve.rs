@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Common;
-use super::out::out;
+use super::out::{OutError, out};
 use crate::config::{Config, load};
 use crate::insecure_settings::insecure_settings;
 use crate::listen::open_files;
@@ -85,7 +85,7 @@ fn greet(
     config: &Config,
     address: Option<SocketAddr>,
     first: Option<&FirstStart>,
-) -> std::io::Result<()> {
+) -> Result<(), OutError> {
     let Some(address) = address else {
         out!(
             "Orbweaver {} runs without an API.",

@@ -9,7 +9,7 @@ use orbweaver_store::{Project, Store};
 use serde_json::Value;
 
 use super::Common;
-use super::out::out;
+use super::out::{OutError, out};
 use super::remote::{Place, Service};
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::tiers::Cap;
@@ -127,7 +127,7 @@ impl UsageCommand {
 }
 
 /// The columns of the table of days.
-fn heading() -> std::io::Result<()> {
+fn heading() -> Result<(), OutError> {
     out!(
         "\n{:<12} {:>10} {:>12} {:>12}",
         "DAY",

@@ -19,6 +19,7 @@ use orbweaver_store::Project;
 use orbweaver_store::crawl::{Created, Run, RunState};
 
 use super::Common;
+use super::out::nobody_reads;
 use super::remote::Place;
 use crate::service::Service;
 use orbweaver_accounts::bootstrap;
@@ -57,7 +58,8 @@ pub(super) struct Crawl {
     /// Where pages go: FILE.ndjson (one page a line, with Markdown and metadata), FILE.csv
     /// (one page a line: id, url, status, bytes, fetched_at), FILE.parquet (the same columns), FILE.zip (one Markdown file per
     /// page, and index.csv), FILE.warc.gz (WARC 1.1), FILE.wacz, or a folder (one Markdown file per page;
-    /// end a name that has a dot with a slash). Without it one line per page is printed.
+    /// end a name that has a dot with a slash), or - (standard output, as FILE.ndjson). Without it one
+    /// line per page is printed.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
     /// Fields of each page in FILE.ndjson, FILE.csv and FILE.parquet besides id, url, status, bytes and
@@ -281,10 +283,13 @@ async fn finish(
     let writing = async move { output::write(&of, &pages, out.as_ref(), fields).await };
     let written = output::unless_stopped(stop, may_block, writing).await;
     let Ok(Some(written)) = written else {
-        eprintln!(
-            "{}: {} pages are stored: `orbweaver crawl --resume {} --out PATH` writes them again",
-            run.status, run.page_count, run.id
-        );
+        let is_enough = matches!(&written, Err(error) if nobody_reads(error));
+        if !is_enough {
+            eprintln!(
+                "{}: {} pages are stored: `orbweaver crawl --resume {} --out PATH` writes them again",
+                run.status, run.page_count, run.id
+            );
+        }
         return written.map(|_| None);
     };
     summary(service, &run, written);

@@ -14,6 +14,7 @@ use orbweaver_store::crawl::{PageRange, Run};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use crate::cli::out::{out, out_bytes};
 use crate::serve::StopSignals;
 use crate::service::Service;
 
@@ -27,7 +28,12 @@ pub(super) enum Target {
     File(PathBuf, ExportFormat),
     /// A Markdown file for each.
     Folder(PathBuf),
+    /// Standard output, as JSON lines.
+    Standard,
 }
+
+/// The format of [`Target::Standard`].
+pub(super) const STANDARD: ExportFormat = ExportFormat::Ndjson;
 
 /// Whether this is neither a file nor a folder nor nothing: a pipe, a device.
 fn is_special(path: &Path) -> bool {
@@ -40,7 +46,7 @@ pub(super) fn may_block(target: Option<&Target>) -> bool {
     match target {
         Some(Target::File(path, _)) => is_special(path),
         Some(Target::Folder(_)) => false,
-        None => true,
+        Some(Target::Standard) | None => true,
     }
 }
 
@@ -81,10 +87,13 @@ pub(super) struct Written {
 }
 
 impl Target {
-    /// By the name: what ends like a file of lines is one. Tried now, so that a path that
+    /// By the name: `-` is standard output, what ends like a file of lines is one. Tried now, so that a path that
     /// cannot be written shows before the crawl and not after it. A file that is there is
     /// replaced only by `force`.
     pub(super) fn at(path: &Path, force: bool) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Standard);
+        }
         let is_folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
         let name = path.file_name().filter(|_| !is_folder);
         let name = name.map(|name| name.to_string_lossy().to_lowercase());
@@ -132,6 +141,7 @@ pub(super) async fn write(
     match target {
         Some(Target::File(path, format)) => file(service, run, path, *format, fields).await,
         Some(Target::Folder(path)) => folder(service, run, path, fields).await,
+        Some(Target::Standard) => standard(service, run, fields).await,
         None => lines(service, run).await,
     }
 }
@@ -193,6 +203,18 @@ async fn file(
     })
 }
 
+async fn standard(service: &Service, run: &Run, fields: Fields) -> anyhow::Result<Written> {
+    let (store, pipeline) = (&service.store, &service.pipeline);
+    let mut export = Export::new(store, pipeline, run, fields.spec(STANDARD), None).await?;
+    while let Some(piece) = export.next().await? {
+        out_bytes(&piece)?;
+    }
+    Ok(Written {
+        pages: run.page_count,
+        place: None,
+    })
+}
+
 async fn folder(
     service: &Service,
     run: &Run,
@@ -247,11 +269,9 @@ async fn lines(service: &Service, run: &Run) -> anyhow::Result<Written> {
         let items = service.store.run_pages(run.project, run.id, &range).await?;
         let Some(last) = items.last() else { break };
         after = last.id;
-        let mut out = std::io::stdout().lock();
         for item in items {
             pages += 1;
-            // A closed pipe (`| head`) is not an error.
-            let _ = writeln!(out, "{}\t{}", item.status, item.url);
+            out!("{}\t{}", item.status, item.url)?;
         }
     }
     Ok(Written { pages, place: None })

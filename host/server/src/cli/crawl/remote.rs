@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use chrono::{DateTime, Utc};
 use indicatif::ProgressBar;
-use orbweaver_crawl::export::{Names, with_front_matter};
+use orbweaver_crawl::export::{ExportFormat, Names, with_front_matter};
 use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_fetch::Download;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::output::{self, Fields, Output, Target, Written};
 use super::{Crawl, RenderWord, progress_bar};
-use crate::cli::out::out;
+use crate::cli::out::{out, out_bytes};
 use crate::cli::remote::{Failure, Service};
 use crate::serve::StopSignals;
 
@@ -163,8 +163,17 @@ async fn follow(
 ) -> anyhow::Result<Option<RemoteRun>> {
     let bar = progress_bar();
     let (mut wait, mut missed) = (LOOK.0, 0);
+    let path = format!("/v1/crawls/{id}");
     loop {
-        match service.get(&format!("/v1/crawls/{id}")).await {
+        // A service that hangs answers after minutes, or never.
+        let looked = tokio::select! {
+            () = stop.next() => {
+                bar.finish_and_clear();
+                return Ok(None);
+            }
+            looked = service.get(&path) => looked,
+        };
+        match looked {
             Ok(run) => {
                 missed = 0;
                 let run: RemoteRun =
@@ -228,21 +237,33 @@ async fn write(
         ""
     };
     let export = format!("/v1/crawls/{}/export?format=", run.id);
+    let whole = |format: ExportFormat| {
+        let include = match fields.included(format).names().join(",") {
+            names if names.is_empty() => names,
+            names => format!("&include={names}"),
+        };
+        format!("{export}{}{include}{main}", format.as_str())
+    };
     match target {
         Some(Target::File(path, format)) => {
-            let include = match fields.included(*format).names().join(",") {
-                names if names.is_empty() => names,
-                names => format!("&include={names}"),
-            };
             let mut file = Output::create(path)?;
-            let path = format!("{export}{}{include}{main}", format.as_str());
-            let mut download = service.download(&path).await?;
+            let mut download = service.download(&whole(*format)).await?;
             while let Some(piece) = download.next().await? {
                 file.put(&piece)?;
             }
             Ok(Written {
                 pages: run.page_count,
                 place: Some(file.finish()?),
+            })
+        }
+        Some(Target::Standard) => {
+            let mut download = service.download(&whole(output::STANDARD)).await?;
+            while let Some(piece) = download.next().await? {
+                out_bytes(&piece)?;
+            }
+            Ok(Written {
+                pages: run.page_count,
+                place: None,
             })
         }
         Some(Target::Folder(folder)) => {

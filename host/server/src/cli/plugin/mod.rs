@@ -17,7 +17,7 @@ use orbweaver_engine::{
 
 use super::Common;
 use super::doctor::plugin_place;
-use super::out::{out, shown};
+use super::out::{OutError, out, shown};
 use crate::config::PROGRAM;
 use crate::telemetry;
 use orbweaver_pipeline::Pipeline;
@@ -229,7 +229,7 @@ impl Inspect {
     }
 }
 
-fn show_verdict(verdict: &Verdict) -> std::io::Result<()> {
+fn show_verdict(verdict: &Verdict) -> Result<(), OutError> {
     for cut in &verdict.limits_cut {
         out!("limit        {cut}")?;
     }
@@ -266,7 +266,7 @@ impl Check {
     }
 }
 
-fn show(found: &Inspection) -> std::io::Result<()> {
+fn show(found: &Inspection) -> Result<(), OutError> {
     let manifest = &found.manifest;
     out!(
         "{} {} ({})",
