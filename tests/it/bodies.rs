@@ -261,3 +261,38 @@ async fn spaces_behind_a_seed_are_not_its_own() {
     assert_eq!(run.status, 202, "{}", run.text());
     assert_eq!(run.json()["url"], url);
 }
+
+#[tokio::test]
+async fn a_nul_in_a_name_is_no_fault_of_the_service() {
+    // PostgreSQL takes it in no text.
+    let service = Service::on_postgres().await;
+    let client = service.client();
+    for path in [
+        "actors/%00/runs",
+        "actors/%00/runs/1",
+        "actors/%00",
+        "plugins/%00",
+        "plugins/%00/versions",
+        "plugins/%00/logs",
+        "plugins/%00/calls",
+        "plugins/%00/figures",
+        "plugins/%00/state",
+        "cloud/fetch/%00/x",
+        "secrets/%00",
+        "keys/%00",
+        "logs?key_prefix=%00",
+        "pages?url=%00",
+        "crawls?url=%00",
+        "robots-policy?url=%00",
+    ] {
+        for method in ["GET", "POST", "PUT", "DELETE"] {
+            let json = [("content-type", "application/json")];
+            let answer = client
+                .send(method, &format!("/v1/{path}"), &json, b"{\"value\":\"v\"}")
+                .await;
+            assert!(answer.status < 500, "{method} {path}: {}", answer.text());
+        }
+    }
+    let runs = client.get("/v1/actors/%00/runs").await.ok();
+    assert_eq!(runs["items"], json!([]));
+}

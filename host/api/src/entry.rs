@@ -288,13 +288,9 @@ impl Connection {
     }
 }
 
-/// The first segment of the path that is no text, or has a NUL, which PostgreSQL keeps in none: what
-/// it names is not there.
+/// The first segment of the path that is no text: what it names is not there.
 fn unreadable_segment(uri: &Uri) -> Option<&str> {
-    let is_text = |segment: &&str| {
-        let text = percent_decode_str(segment).decode_utf8();
-        text.is_ok_and(|text| !text.contains('\0'))
-    };
+    let is_text = |segment: &&str| percent_decode_str(segment).decode_utf8().is_ok();
     uri.path().split('/').find(|segment| !is_text(segment))
 }
 

@@ -42,11 +42,15 @@ impl RecordParams {
             return Err(ApiError::invalid("before", "must be at least 1"));
         }
         let request_id = self.request_id.as_deref().unwrap_or_default();
-        if request_id.chars().count() > MAX_REQUEST_ID || request_id.contains(char::is_control) {
+        if request_id.chars().count() > MAX_REQUEST_ID {
             return Err(ApiError::invalid(
                 "request_id",
-                "must be at most 64 characters, and none a control character",
+                "must be at most 64 characters",
             ));
+        }
+        if request_id.contains(char::is_control) {
+            let rule = "must not contain control characters";
+            return Err(ApiError::invalid("request_id", rule));
         }
         Ok(RecordPage {
             before,
