@@ -6,6 +6,7 @@ pub mod content;
 pub mod country;
 pub mod cron;
 pub mod guard;
+pub mod gunzip;
 pub mod ids;
 pub mod json_number;
 pub mod key_hash;

@@ -1,12 +1,14 @@
 //! Content codings: gzip, deflate, br and zstd, at most two nested, with one size limit.
 //!
 //! Bytes are pushed as they arrive, and the output of every layer is bounded, so a compression
-//! bomb stops at the limit and never uses more memory than that.
+//! bomb stops at the limit and never uses more memory than that. A small body of one gzip stream,
+//! as most pages are, waits as received and is decoded at once.
 
 mod codec;
 mod coding;
 
 use bytes::Bytes;
+use orbweaver_core::gunzip::{MOST_RECEIVED, gunzip};
 
 use crate::error::{Fault, Kind, SubKind};
 use crate::response::Raw;
@@ -78,6 +80,10 @@ pub(crate) struct Body {
     out: Vec<u8>,
     raw: Vec<u8>,
     keep_raw: Option<&'static str>,
+    /// Nothing of `raw` is decoded yet: a small gzip body is decoded at once when all of it is here.
+    waits: bool,
+    /// It was decoded at once.
+    is_whole: bool,
     max: usize,
     wire: u64,
 }
@@ -120,16 +126,19 @@ impl Body {
             .map_or(0, |length| usize::try_from(length).unwrap_or(max))
             .min(MOST_AHEAD / 3)
             .min(max);
-        let (raw, out) = if keep_raw.is_some() {
-            (expected, (expected * GROWTH).min(MOST_AHEAD))
-        } else {
-            (0, expected)
+        let waits = codings == [Coding::Gzip] && expected <= MOST_RECEIVED;
+        let (raw, out) = match keep_raw {
+            Some(_) if waits => (expected, 0),
+            Some(_) => (expected, (expected * GROWTH).min(MOST_AHEAD)),
+            None => (0, expected),
         };
         Self {
             layers: layers.collect(),
             out: Vec::with_capacity(out),
             raw: Vec::with_capacity(raw),
             keep_raw,
+            waits,
+            is_whole: false,
             max,
             wire: 0,
         }
@@ -149,6 +158,7 @@ impl Body {
     pub fn push(&mut self, input: &[u8]) -> Result<(), Stop> {
         self.wire += input.len() as u64;
         if self.wire > self.max as u64 {
+            self.decode_waiting()?;
             let room = self
                 .max
                 .saturating_sub(usize::try_from(self.wire).unwrap_or(usize::MAX) - input.len());
@@ -159,7 +169,34 @@ impl Body {
         if self.keep_raw.is_some() {
             self.raw.extend_from_slice(input);
         }
-        push_through(&mut self.layers, input, &mut self.out, self.max)
+        if !self.waits {
+            return push_through(&mut self.layers, input, &mut self.out, self.max);
+        }
+        if self.raw.len() > MOST_RECEIVED {
+            self.decode_waiting()?;
+        }
+        Ok(())
+    }
+
+    /// Decodes what waits, now that nothing follows. An error is final, as those of
+    /// [`push`](Self::push) are.
+    pub fn settle(&mut self) -> Result<(), Stop> {
+        if self.waits
+            && let Some(content) = gunzip(&self.raw, self.max)
+        {
+            self.waits = false;
+            self.is_whole = true;
+            self.out = content;
+        }
+        self.decode_waiting()
+    }
+
+    /// Decodes in pieces what waits to be decoded at once.
+    fn decode_waiting(&mut self) -> Result<(), Stop> {
+        if !std::mem::take(&mut self.waits) {
+            return Ok(());
+        }
+        push_through(&mut self.layers, &self.raw, &mut self.out, self.max)
     }
 
     /// Ends early: the body so far, marked as truncated.
@@ -171,11 +208,12 @@ impl Body {
         }
     }
 
-    /// Ends after the last byte. A coding's stream that is incomplete makes the body truncated,
+    /// Ends after the last byte, [settled](Self::settle). A coding's stream that is incomplete makes the body truncated,
     /// or is an error if nothing could be decoded.
     pub fn finish(self) -> Result<Decoded, Fault> {
-        let complete = self.layers.iter().all(|layer| layer.codec.is_complete());
-        let clean = complete && self.layers.iter().all(|layer| !layer.codec.has_trailing());
+        let mut codecs = self.layers.iter().map(|layer| &layer.codec);
+        let complete = self.is_whole || codecs.clone().all(Codec::is_complete);
+        let clean = complete && !codecs.any(Codec::has_trailing);
         if !complete && self.out.is_empty() && self.wire > 0 {
             return Err(malformed(
                 "the stream ends before its first byte of content",

@@ -224,7 +224,11 @@ impl Head {
                     }
                     share.grow(body.held_bytes())?;
                 }
-                Ok(Ok(None)) => return Ok(None),
+                Ok(Ok(None)) => {
+                    let settled = body.settle();
+                    share.grow(body.held_bytes())?;
+                    return Ok(settled.err());
+                }
                 Ok(Err(error)) => return Err(classify::fault(&error, Stage::Body)),
                 Err(_) if until >= bounds.deadline => return Err(bounds.late()),
                 Err(_) => {}

@@ -63,6 +63,11 @@ fn decode(codings: &[Coding], input: &[u8], piece: usize) -> Result<Decoded, Str
             Err(Stop::Malformed(what)) => return Err(what.to_owned()),
         }
     }
+    match body.settle() {
+        Ok(()) => {}
+        Err(Stop::Full) => return Ok(body.cut()),
+        Err(Stop::Malformed(what)) => return Err(what.to_owned()),
+    }
     body.finish().map_err(|fault| fault.message)
 }
 

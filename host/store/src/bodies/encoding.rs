@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::str::FromStr;
 
 use bytes::Bytes;
+use orbweaver_core::gunzip::gunzip;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::StoreError;
@@ -105,9 +106,15 @@ impl StoredBody {
     /// [`StoreError::Damaged`] when the bytes do not decode to `size` bytes.
     pub fn unpack(&self) -> Result<Vec<u8>, StoreError> {
         let damaged = |error: &dyn fmt::Display| StoreError::Damaged(format!("body: {error}"));
+        let size = usize::try_from(self.size).unwrap_or(0);
+        if self.encoding == BodyEncoding::Gzip
+            && let Some(decoded) = gunzip(&self.bytes, size).filter(|all| all.len() == size)
+        {
+            return Ok(decoded);
+        }
         // One byte more than stated shows a stream that is longer.
         let limit = self.size.saturating_add(1);
-        let mut decoded = Vec::with_capacity(usize::try_from(self.size).unwrap_or(0));
+        let mut decoded = Vec::with_capacity(size);
         let bytes: &[u8] = &self.bytes;
         match self.encoding {
             BodyEncoding::Identity => bytes.take(limit).read_to_end(&mut decoded),
