@@ -28,6 +28,7 @@ use orbweaver_pipeline::{
 };
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 
 /// Bodies up to this size are processed on the current task (about 3 ms); larger ones, and
 /// those whose links are matched against patterns, on the pool for blocking work.
@@ -49,12 +50,18 @@ pub(super) async fn fresh(
     let size = converted
         .as_ref()
         .map_or(response.body.len(), |html| html.len());
+    let started = Instant::now();
     let (mut fetched, page) = if size <= INLINE_BYTES && !shared.scope.load().has_patterns() {
         work_out(shared, entry, response, converted)
     } else {
         let (shared, entry) = (Arc::clone(shared), entry.clone());
         blocking_of(size, move || work_out(&shared, &entry, response, converted)).await?
     };
+    shared
+        .crawls
+        .pipeline
+        .index_backlog
+        .note_read(started.elapsed());
     if let Some(page) = page {
         let outputs = extract(shared, entry, &page, &mut fetched).await;
         if !shared.hooks.is_empty() {
@@ -213,11 +220,12 @@ fn work_out(
         (Kind::Document, None) | (Kind::Text | Kind::Other, _) => None,
     };
     // As the background task would, which then need not read the page again. A crawl that is faster
-    // than the writer leaves its pages to that task: the index is most of the writer's work.
+    // than the writer or keeps the processors busy leaves its pages to that task.
     let wants_words = shared.spec.store_html
         && response.status == 200
         && !shared.crawls.store.is_shared()
-        && shared.committer.keeps_up();
+        && shared.committer.keeps_up()
+        && !shared.crawls.pipeline.index_backlog.leaves_page();
     let (mut facts, words) = match &text {
         Some(html) if wants_words => {
             let (facts, text) = page_text(html, &response.final_url, TEXT_BYTES);

@@ -11,6 +11,7 @@ use orbweaver_fetch::{FetchConfig, Fetcher, Resolver, SystemResolver};
 use crate::config::ScanConfig;
 use crate::extractor_cache::ResultCache;
 use crate::kept_answers::Answers;
+use crate::search_index::Backlog;
 use crate::site::Policies;
 
 /// Settings of a [`Pipeline`].
@@ -40,6 +41,8 @@ pub struct Pipeline {
     pub(crate) policies: Policies,
     /// Extractors that run for every page.
     pub(crate) extras: Arc<[String]>,
+    /// Decides which crawled pages are indexed later.
+    pub index_backlog: Arc<Backlog>,
 }
 
 impl Pipeline {
@@ -97,6 +100,7 @@ impl Pipeline {
             answers: Answers::new(half),
             policies: Policies::default(),
             extras: scan.extractors.into(),
+            index_backlog: Arc::default(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Indexing stored pages for search: what a page's words are, and the task that indexes, in the
 //! background, those pages that were stored without them.
 
+mod backlog;
 mod documents;
 mod settled;
 
@@ -14,7 +15,6 @@ use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_core::key_hash::url_key;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
-use orbweaver_engine::Engine;
 use orbweaver_store::{
     IndexClaim, IndexEntry, PageWords, Store, StoreError, StoredBody, UnindexedPage,
 };
@@ -22,7 +22,10 @@ use orbweaver_urls::KeyRules;
 use tokio::time::{Instant, sleep};
 
 use crate::blocking::blocking_of;
+use crate::pipeline::Pipeline;
 use settled::Settled;
+
+pub use backlog::Backlog;
 
 /// Least time between two looks for new pages.
 const LOOK: Duration = Duration::from_millis(1_000);
@@ -43,22 +46,22 @@ pub fn page_words(title: Option<&str>, text: &str) -> PageWords {
 
 /// Runs as long as the process. Sleeps until the database changes.
 #[crate::boxed]
-pub async fn run(store: Store, engine: Engine, clock: Clock) {
+pub async fn run(store: Store, pipeline: Pipeline, clock: Clock) {
     if let Err(error) = store.end_left_index_claims().await {
         tracing::warn!(%error, "cannot take over the indexing of pages from before");
     }
     tokio::join!(
-        pages(&store, &clock),
-        documents::run(&store, &engine, &clock)
+        pages(&store, &pipeline.index_backlog, &clock),
+        documents::run(&store, &pipeline.engine, &clock)
     );
 }
 
 /// Indexes pages as they are stored.
-async fn pages(store: &Store, clock: &Clock) {
+async fn pages(store: &Store, backlog: &Backlog, clock: &Clock) {
     let mut pulse = store.pulse();
     let mut settled = Settled::default();
     loop {
-        let all = match advance(store, clock, &mut settled).await {
+        let all = match advance(store, backlog, clock, &mut settled).await {
             Ok(all) => all,
             Err(error) => {
                 tracing::warn!(%error, "cannot index pages for search");
@@ -67,6 +70,7 @@ async fn pages(store: &Store, clock: &Clock) {
         };
         sleep(LOOK).await;
         if all {
+            backlog.note_none_left();
             pulse.changed().await;
         }
     }
@@ -75,7 +79,13 @@ async fn pages(store: &Store, clock: &Clock) {
 /// Indexes new pages that no other node indexes. If other nodes write too, ids do not commit in order:
 /// then only pages are indexed before which none will come. Returns whether no page is left, other
 /// nodes' included.
-async fn advance(store: &Store, clock: &Clock, settled: &mut Settled) -> Result<bool, StoreError> {
+async fn advance(
+    store: &Store,
+    backlog: &Backlog,
+    clock: &Clock,
+    settled: &mut Settled,
+) -> Result<bool, StoreError> {
+    backlog.wait_idle().await;
     let newest = store.newest_page().await?;
     let through = if store.is_shared() {
         if newest > settled.through() {
@@ -89,6 +99,7 @@ async fn advance(store: &Store, clock: &Clock, settled: &mut Settled) -> Result<
         let done = index(store, claim).await;
         store.end_index_claim(claim, done.is_ok()).await?;
         done?;
+        backlog.wait_idle().await;
     }
     Ok(newest <= through && !store.has_index_claims().await?)
 }

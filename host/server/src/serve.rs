@@ -91,10 +91,10 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
         cleanup::run(crawls.clone())
     }));
     if roles.contains(&Role::Worker) {
-        let (store, engine) = (app.store.clone(), app.pipeline.engine.clone());
+        let (store, pipeline) = (app.store.clone(), app.pipeline.clone());
         let clock = app.clock.clone();
         background.spawn(supervised("search index", move || {
-            search_index::run(store.clone(), engine.clone(), clock.clone())
+            search_index::run(store.clone(), pipeline.clone(), clock.clone())
         }));
         let actors = app.actors.clone();
         background.spawn(supervised("cleanup of actors' runs", move || {
