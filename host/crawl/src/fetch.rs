@@ -124,7 +124,7 @@ async fn get(
     // What scripts make of an unchanged page may have changed.
     let previous = previous.filter(|page| !page.rendered && mode == RenderMode::Auto);
     if shared.rendering.is_first(mode, &entry.url) {
-        match rendered(shared, entry, random, trace).await {
+        match rendered(shared, entry, trace).await {
             Ok(Some(got)) => return Ok(got),
             // It leads out of the scope: the redirect itself is the answer.
             Ok(None) => {}
@@ -147,7 +147,7 @@ async fn get(
     {
         return Ok(Got::plain(response));
     }
-    match rendered(shared, entry, random, trace).await {
+    match rendered(shared, entry, trace).await {
         Ok(Some(got)) => Ok(Got { twice: true, ..got }),
         Ok(None) => Ok(Got::plain(response)),
         Err(error) if error.retryable && entry.attempts < shared.crawls.config.retries => {
@@ -170,11 +170,10 @@ fn is_cap(error: &FetchError) -> bool {
 async fn rendered(
     shared: &Arc<Shared>,
     entry: &Entry,
-    random: u64,
     trace: &Arc<Mutex<RedirectTrace>>,
 ) -> Result<Option<Got>, FetchError> {
     let fetcher = &shared.fetcher;
-    let agent = fetcher.user_agent(shared.spec.user_agent.as_deref(), random);
+    let agent = fetcher.user_agent(shared.spec.user_agent.as_deref(), agent_choice(entry));
     let page = render_page::render(shared, entry, agent).await?;
     let response = page.response;
     let asked = Resolved::parse(&entry.url).map(|url| key_of(&url, shared.rules));
@@ -259,15 +258,23 @@ async fn once(
         jar: Some(shared.jar.clone()),
         user_agent: Some(
             fetcher
-                .user_agent(spec.user_agent.as_deref(), random)
+                .user_agent(spec.user_agent.as_deref(), agent_choice(entry))
                 .to_owned(),
         ),
         respect_robots: spec.respect_robots,
         hop_check: Some(hop_check(shared, entry, Arc::clone(trace))),
+        stops_at_refused: !shared.is_seed(entry),
         ..Request::get(entry.url.as_str())
     };
     report.merge(outgoing::change(shared, entry, &mut request).await);
     shared.fetch(request, random).await
+}
+
+/// Chooses the rotated user agent of a URL. Every run asks for a URL with the same one, because some
+/// pages tell what they take the visitor's system for, which is no change; each further attempt has
+/// another one.
+fn agent_choice(entry: &Entry) -> u64 {
+    entry.hash.wrapping_add(entry.attempts.into())
 }
 
 /// The first value of a stored response header; `name` is lower-case.

@@ -328,11 +328,17 @@ fn hyper_fault(error: &hyper::Error, stage: Stage) -> Option<Fault> {
         ));
     }
     if error.is_parse() {
-        return Some(Fault::new(
+        let fault = Fault::new(
             Kind::Protocol,
             SubKind::Malformed,
             format!("the response is not HTTP: {error}"),
-        ));
+        );
+        // On a connection that was used before, it may be the rest of an earlier response: some
+        // servers send a body after a HEAD, a 204 or a 304.
+        return Some(match stage {
+            Stage::Head => fault.stale_only(),
+            Stage::Body => fault,
+        });
     }
     if error.is_incomplete_message() {
         return Some(match stage {

@@ -235,6 +235,9 @@ fn build(
         .pool_max_idle_per_host(idle_per_host)
         .tcp_nodelay(true)
         .http1_title_case_headers()
+        // RFC 9112, sections 5.1 and 5.2: servers send both, and browsers read them.
+        .http1_allow_spaces_after_header_name_in_responses(true)
+        .http1_allow_obsolete_multiline_headers_in_responses(true)
         .http1_max_headers(max_headers)
         .http2_max_header_list_size(limits.max_header_bytes)
         .http2_adaptive_window(true);

@@ -272,6 +272,12 @@ impl Fault {
         self
     }
 
+    /// A new connection may answer at once; a later attempt will do no better.
+    pub fn stale_only(mut self) -> Self {
+        self.stale = true;
+        self
+    }
+
     pub fn at(self, url: &str, redirects: Vec<Hop>) -> FetchError {
         FetchError {
             kind: self.kind,

@@ -401,9 +401,13 @@ impl Fetcher {
         );
         if request.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
             let location = location(&head.headers, status.as_u16())?;
-            let next = header_target(&course.target.url, &location)?;
-            if self.go_on(request, course, next, status.as_u16())? == HopVerdict::Follow {
-                return Ok(None);
+            let followed = header_target(&course.target.url, &location)
+                .and_then(|next| self.go_on(request, course, next, status.as_u16()));
+            match followed {
+                Ok(HopVerdict::Follow) => return Ok(None),
+                Ok(_) => {}
+                Err(fault) if request.stops_at_refused && fault.kind == Kind::Refused => {}
+                Err(fault) => return Err(fault),
             }
         }
         if status.as_u16() == 304 && !course.is_conditional() {

@@ -76,6 +76,9 @@ pub struct Request {
     pub discard_body: bool,
     /// Decides about redirect targets.
     pub hop_check: Option<HopCheck>,
+    /// Whether a redirect to a target that may not be fetched (another scheme, a private address …)
+    /// is the response; otherwise the fetch fails.
+    pub stops_at_refused: bool,
 }
 
 impl Request {
@@ -105,6 +108,7 @@ impl Request {
             oversize: Oversize::Fail,
             discard_body: false,
             hop_check: None,
+            stops_at_refused: false,
         }
     }
 }

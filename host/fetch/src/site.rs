@@ -103,7 +103,7 @@ impl RobotsAnswer {
     fn read(status: Option<u16>, body: &[u8], error: Option<FetchError>) -> Self {
         let found = status.is_some_and(|status| (200..300).contains(&status));
         // An HTML page sent for every path is not a robots.txt, whatever lines it contains.
-        let is_page = found && content::looks_like_html(body);
+        let is_page = found && content::looks_like_html(content::after_comments(body));
         let robots = Robots::from_answer(status, if is_page { b"" } else { body });
         let text = (found && !is_page).then(|| {
             charset::decode(

@@ -45,6 +45,7 @@ struct Finder {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Url,
+    Guid,
     Lastmod,
 }
 
@@ -55,6 +56,8 @@ struct Open {
     /// An `item` or `entry` of a feed.
     is_of_feed: bool,
     url: String,
+    /// Of an item of RSS: its URL, unless it has a link.
+    guid: String,
     /// The URL is longer than any that is read.
     overlong: bool,
     lastmod: String,
@@ -162,6 +165,7 @@ impl Finder {
                         is_sitemap,
                         is_of_feed,
                         url: String::new(),
+                        guid: String::new(),
                         overlong: false,
                         lastmod: String::new(),
                     });
@@ -191,6 +195,12 @@ impl Finder {
                     }
                     entry.url.is_empty().then_some(Field::Url)
                 }
+                // RSS 2.0: a permanent link, unless it says otherwise.
+                "guid" if entry.is_of_feed => {
+                    let attribute = start.try_get_attribute("isPermaLink").ok().flatten();
+                    let is_link = attribute.is_none_or(|is| !is.value.eq_ignore_ascii_case("false"));
+                    (is_link && entry.guid.is_empty()).then_some(Field::Guid)
+                }
                 "lastmod" | "pubdate" | "updated" => {
                     entry.lastmod.is_empty().then_some(Field::Lastmod)
                 }
@@ -202,7 +212,12 @@ impl Finder {
 
     /// Takes an entry; one too many is what makes the list a cut one.
     fn put(&mut self, entry: Open) {
-        let url = entry.url.trim();
+        let url = match entry.url.trim() {
+            "" => Some(entry.guid.trim())
+                .filter(|guid| guid.starts_with("http://") || guid.starts_with("https://"))
+                .unwrap_or(""),
+            url => url,
+        };
         let resolved = match &self.base {
             Some(base) if !url.is_empty() && !entry.overlong => base.join(url),
             _ => None,
@@ -228,7 +243,7 @@ impl Finder {
     }
 
     fn lines(&mut self, text: &str) {
-        for line in text.lines().map(str::trim) {
+        for line in text.split(['\n', '\r']).map(str::trim) {
             if !(line.starts_with("http://") || line.starts_with("https://")) {
                 continue;
             }
@@ -264,6 +279,7 @@ fn push(open: &mut Option<Open>, field: Option<Field>, text: &str) {
     if let (Some(entry), Some(field)) = (open, field) {
         let into = match field {
             Field::Url => &mut entry.url,
+            Field::Guid => &mut entry.guid,
             Field::Lastmod => &mut entry.lastmod,
         };
         // White space before a value is no part of it, and not yet a value.
@@ -274,7 +290,7 @@ fn push(open: &mut Option<Open>, field: Option<Field>, text: &str) {
         };
         if into.len() + text.len() <= MAX_URL_BYTES {
             into.push_str(text);
-        } else if field == Field::Url {
+        } else if field != Field::Lastmod {
             // A part of it is another URL.
             entry.overlong = true;
         }
@@ -338,6 +354,32 @@ mod tests {
             let item = format!("<item>{before}<link>/a</link></item>");
             let feed = format!("<rss><channel>{item}</channel></rss>");
             assert_eq!(urls(&feed), ["https://a.example/a"], "{before}");
+        }
+    }
+
+    #[test]
+    fn an_item_without_a_link_has_the_url_of_its_permanent_id() {
+        let of = |item: &str| urls(&format!("<rss><channel><item>{item}</item></channel></rss>"));
+        let guid = "<guid>https://a.example/p</guid>";
+        assert_eq!(of(guid), ["https://a.example/p"]);
+        let link = "<link>https://a.example/l</link>";
+        assert_eq!(of(&format!("{guid}{link}")), ["https://a.example/l"]);
+        assert_eq!(of(&format!("{link}{guid}")), ["https://a.example/l"]);
+        for none in [
+            "<guid isPermaLink='false'>https://a.example/p</guid>",
+            "<guid>urn:uuid:1</guid>",
+            "<guid>12</guid>",
+        ] {
+            assert!(of(none).is_empty(), "{none}");
+        }
+        assert!(urls("<urlset><url><guid>https://a.example/p</guid></url></urlset>").is_empty());
+    }
+
+    #[test]
+    fn a_list_of_lines_may_end_them_in_any_way() {
+        for end in ["\n", "\r\n", "\r"] {
+            let list = ["https://a.example/1", "https://a.example/2"].join(end);
+            assert_eq!(urls(&list).len(), 2, "{end:?}");
         }
     }
 

@@ -30,6 +30,7 @@ pub(crate) async fn answer(
     match name {
         "silent" => return hang().await,
         "drip" => return drip(stream).await,
+        "late-body" => return late_body(stream, request).await,
         "endless" => return endless(stream).await,
         "bomb" => return send_bomb(stream, argument).await,
         "stale" => return stale(stream, served).await,
@@ -100,6 +101,7 @@ fn scripted(name: &str) -> (Vec<u8>, After) {
             let many: String = (0..10_000).map(|n| format!("X-{n}: {n}\r\n")).collect();
             (head(&format!("{many}Content-Length: 0\r\n")), Close)
         }
+        "odd-headers" => (body("X-Folded: one,\r\n two\r\nX-Spaced : three\r\n", b"<p>odd headers</p>"), Keep),
         "bad-header" => (head("X-Bad: a\0b\r\nContent-Length: 0\r\n"), Close),
         "two-lengths" => ([head("Content-Length: 4\r\nContent-Length: 6\r\n"), text("bodies")].concat(), Close),
         "length-and-chunked" => (
@@ -130,6 +132,19 @@ fn scripted(name: &str) -> (Vec<u8>, After) {
 async fn hang() -> io::Result<After> {
     std::future::pending::<()>().await;
     Ok(After::Close)
+}
+
+/// A body where none may be, sent after its head has been read: 204, and 405 to a HEAD.
+async fn late_body(stream: &mut impl Stream, request: &Recorded) -> io::Result<After> {
+    let head: &[u8] = match request.method.as_str() {
+        "HEAD" => b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 9\r\n\r\n",
+        _ => b"HTTP/1.1 204 No Content\r\n\r\n",
+    };
+    stream.write_all(head).await?;
+    stream.flush().await?;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    stream.write_all(b"late body").await?;
+    Ok(After::Keep)
 }
 
 /// A body of a thousand bytes, as announced, sent at one byte every 20 ms.

@@ -199,6 +199,17 @@ pub fn looks_like_html(head: &[u8]) -> bool {
     rest.starts_with(b"<!--") || HTML_TAGS.iter().any(|tag| starts_with_tag(rest, tag))
 }
 
+/// What follows the comments of HTML that text begins with: some servers put one before every answer.
+/// A comment without an end has nothing after it.
+pub fn after_comments(text: &[u8]) -> &[u8] {
+    let mut rest = strip_bom(text).trim_ascii_start();
+    while let Some(comment) = rest.strip_prefix(b"<!--") {
+        let end = memchr::memmem::find(comment, b"-->").map_or(comment.len(), |at| at + 3);
+        rest = comment.get(end..).unwrap_or_default().trim_ascii_start();
+    }
+    rest
+}
+
 /// Whether `bytes` begin with `<tag` and a byte that ends the tag's name.
 fn starts_with_tag(bytes: &[u8], tag: &str) -> bool {
     let Some(rest) = bytes.strip_prefix(b"<") else {
@@ -252,6 +263,19 @@ mod tests {
     fn kind(content_type: &str, bytes: &[u8]) -> (Kind, String) {
         let sniffed = sniff((!content_type.is_empty()).then_some(content_type), bytes);
         (sniffed.kind, sniffed.media_type)
+    }
+
+    #[test]
+    fn comments_at_the_beginning_are_passed_over() {
+        for (text, after) in [
+            ("User-agent: *", "User-agent: *"),
+            ("\u{feff} <!-- a --> <!--b-->\nDisallow: /", "Disallow: /"),
+            ("<!-- a --><html>", "<html>"),
+            ("<!-- a", ""),
+            ("<!-->x", ""),
+        ] {
+            assert_eq!(after_comments(text.as_bytes()), after.as_bytes(), "{text}");
+        }
     }
 
     /// Fault 32.

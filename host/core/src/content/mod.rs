@@ -6,7 +6,7 @@ mod mime;
 
 use sha2::{Digest, Sha256};
 
-pub use kind::{Kind, Sniffed, is_text_type, looks_like_html, sniff};
+pub use kind::{Kind, Sniffed, after_comments, is_text_type, looks_like_html, sniff};
 pub use mime::{charset_param, essence};
 
 /// The content hash of a body that is not HTML, or the digest of any body: SHA-256 over

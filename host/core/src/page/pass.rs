@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use memchr::memchr;
 use orbweaver_markup::{Name, Place, Tag, Token, Tokens, decode_into, is_encoded, names};
-use orbweaver_urls::{Base, MAX_PAGE_URL_BYTES, Resolved};
+use orbweaver_urls::{Base, KeyRules, MAX_PAGE_URL_BYTES, Resolved, key_of};
 
 use super::facts::PageFacts;
 use super::hash::{TextHasher, collapse};
@@ -374,11 +374,16 @@ impl<'h> State<'h> {
         };
         let base = base.map(|base| base.limited(MAX_PAGE_URL_BYTES));
         let mut facts = std::mem::take(&mut self.facts);
+        // Sites write the session or the visitor's origin into it, which is no change of the page.
+        let mut canonical_key = None;
         if let Some(base) = &base {
-            facts.canonical = self
+            let canonical = self
                 .canonical
-                .and_then(|href| base.join(decoded(href).trim()))
-                .map(Resolved::into_string);
+                .and_then(|href| base.join(decoded(href).trim()));
+            canonical_key = canonical
+                .as_ref()
+                .map(|url| key_of(url, KeyRules::default()));
+            facts.canonical = canonical.map(Resolved::into_string);
             facts.links = self.resolve(base, facts.robots.nofollow);
         }
         facts.base = base.map_or_else(|| base_url.to_owned(), |base| base.as_str().to_owned());
@@ -389,7 +394,7 @@ impl<'h> State<'h> {
         let title = facts.title.as_deref().unwrap_or("");
         let (chars, hash) = self
             .hasher
-            .finish(title, facts.canonical.as_deref().unwrap_or(""));
+            .finish(title, canonical_key.as_deref().unwrap_or(""));
         facts.text_chars = chars;
         facts.content_hash = hash;
         facts

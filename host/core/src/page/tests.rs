@@ -263,6 +263,27 @@ fn the_hash_ignores_invisible_content() {
     );
 }
 
+/// Sites write a visitor's session and origin into their canonical URLs.
+#[test]
+fn the_hash_takes_a_canonical_url_for_what_it_identifies() {
+    let page = |canonical: &str| hash(&format!("<link rel=canonical href='{canonical}'><p>text"));
+    let plain = page("/a?x=1");
+    for same in [
+        "/a?x=1&PHPSESSID=0123",
+        "/a?x=1&utm_source=mail",
+        "/a?x=1#part",
+        "/./a?x=1",
+    ] {
+        assert_eq!(page(same), plain, "{same}");
+    }
+    for other in ["/b?x=1", "/a?x=2", "/a", "https://b.example/a?x=1"] {
+        assert_ne!(page(other), plain, "{other}");
+    }
+    let tracked = facts("<link rel=canonical href='/a?utm_source=mail'>");
+    let canonical = tracked.canonical.unwrap_or_default();
+    assert!(canonical.ends_with("/a?utm_source=mail"), "{canonical}");
+}
+
 #[test]
 fn a_page_that_a_script_shows_has_the_hash_of_its_content() {
     let wrapped = |text: &str| format!("<div style='display:none'><p>{text}&amp;</p></div>");

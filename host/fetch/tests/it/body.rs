@@ -158,6 +158,25 @@ async fn fault_07_broken_chunks_are_errors() {
 }
 
 #[tokio::test]
+async fn fault_27_a_body_that_follows_none_costs_the_next_request_nothing() {
+    let origin = Origin::start().await.unwrap();
+    let fetcher = fetcher();
+    for method in [Method::GET, Method::HEAD] {
+        for _ in 0..5 {
+            let request = Request {
+                method: method.clone(),
+                ..Request::get(origin.url("/fault/late-body"))
+            };
+            let response = fetcher.fetch(request).await.unwrap();
+            assert!(response.body.is_empty());
+            // Its body arrives while this request waits for an answer on the same connection.
+            let response = get(&fetcher, &origin.url("/echo")).await.unwrap();
+            assert_eq!(response.status, 200);
+        }
+    }
+}
+
+#[tokio::test]
 async fn fault_27_statuses_without_a_body_have_none() {
     let origin = Origin::start().await.unwrap();
     let fetcher = fetcher();

@@ -15,6 +15,19 @@ async fn fault_18_too_many_or_too_large_headers_are_refused() {
     }
 }
 
+/// RFC 9112, sections 5.1 and 5.2.
+#[tokio::test]
+async fn headers_over_several_lines_and_spaces_before_a_colon_are_read() {
+    let origin = Origin::start().await.unwrap();
+    let response = get(&fetcher(), &origin.url("/fault/odd-headers"))
+        .await
+        .unwrap();
+    let header = |name| response.headers.get(name).unwrap_or("").replace("  ", " ");
+    assert_eq!(header("x-folded"), "one, two");
+    assert_eq!(header("x-spaced"), "three");
+    assert_eq!(&response.body[..], b"<p>odd headers</p>");
+}
+
 #[tokio::test]
 async fn fault_19_ambiguous_framing_is_refused() {
     let origin = Origin::start().await.unwrap();

@@ -285,6 +285,41 @@ async fn the_caller_decides_about_redirects() {
 }
 
 #[tokio::test]
+async fn a_redirect_to_what_may_not_be_fetched_is_the_answer_where_that_is_asked_for() {
+    let origin = Origin::start().await.unwrap();
+    for target in [
+        "mailto:a@b.example",
+        "tel:123",
+        "ftp://a.example/",
+        "javascript:void(0)",
+        "http://10.0.0.1/",
+        "http://u:p@a.example/",
+    ] {
+        let url = origin.url(&format!("/fault/redirect/302?{target}"));
+        let asking = |stops_at_refused| Request {
+            stops_at_refused,
+            ..Request::get(&url)
+        };
+        let stopped = fetcher().fetch(asking(true)).await.unwrap();
+        assert_eq!(
+            (stopped.status, &stopped.final_url),
+            (302, &url),
+            "{target}"
+        );
+        let refused = fetcher().fetch(asking(false)).await.unwrap_err();
+        assert_eq!(refused.kind.as_str(), "refused", "{target}");
+    }
+    for path in ["/fault/bad-location", "/fault/no-location"] {
+        let request = Request {
+            stops_at_refused: true,
+            ..Request::get(origin.url(path))
+        };
+        let failed = fetcher().fetch(request).await.unwrap_err();
+        assert_eq!(failed.kind.as_str(), "bad_redirect", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn conditions_of_a_page_are_not_sent_to_where_it_redirects() {
     let origin = Origin::start().await.unwrap();
     origin.set("/page", Reply::redirect(302, "/other"));

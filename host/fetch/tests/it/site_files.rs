@@ -51,6 +51,26 @@ async fn robots_txt_is_fetched_once_and_obeyed_when_asked() {
     );
 }
 
+/// Some servers put a comment of HTML before everything that they send.
+#[tokio::test]
+async fn rules_behind_a_comment_of_html_are_rules() {
+    for (body, has_rules) in [
+        ("<!-- a -->\nUser-agent: *\nDisallow: /private", true),
+        (
+            "<!-- a -->\n<!doctype html>\nUser-agent: *\nDisallow: /private",
+            false,
+        ),
+    ] {
+        let origin = Origin::start().await.unwrap();
+        origin.set("/robots.txt", Reply::text(body));
+        let answer = robots(&fetcher(), &origin).await;
+        assert_eq!(answer.text.is_some(), has_rules, "{body}");
+        let private = Url::parse(&origin.url("/private/x")).unwrap();
+        let is_refused = matches!(answer.verdict(&private), RobotsVerdict::Disallowed);
+        assert_eq!(is_refused, has_rules, "{body}");
+    }
+}
+
 #[tokio::test]
 async fn concurrent_requests_fetch_robots_txt_once() {
     let origin = Origin::start().await.unwrap();
