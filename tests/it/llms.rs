@@ -53,6 +53,21 @@ async fn the_answer_names_its_crawl_and_the_caller_decides_how_old_it_may_be() {
 }
 
 #[tokio::test]
+async fn a_page_that_calls_itself_a_copy_is_not_listed_beside_the_other() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    let links = "<title>Start</title><a href=/a>a</a> <a href=/copy>b</a> <a href=/lone>c</a>";
+    origin.set("/", Reply::html(links));
+    origin.set("/a", Reply::html("<title>A</title><link rel=canonical href='/a?utm_source=x'>"));
+    origin.set("/copy", Reply::html("<title>Copy</title><link rel=canonical href=/a>"));
+    let lone = "<title>Lone</title><link rel=canonical href='https://elsewhere.example/'>";
+    origin.set("/lone", Reply::html(lone));
+    let (_, file) = build(&service.client(), &json!({"url": origin.url("/")})).await;
+    let text = file.text();
+    assert!(text.contains("[A](") && text.contains("[Lone]("), "{text}");
+    assert!(!text.contains("[Copy]("), "{text}");
+}
+
+#[tokio::test]
 async fn a_repeated_answer_has_its_headers() {
     let (service, origin) = (Service::start().await, site().await);
     let key = [("idempotency-key", "7a5f0d0c-3f4b-4d27-9d0e-5a3b6f1e2c11")];

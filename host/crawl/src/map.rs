@@ -265,8 +265,10 @@ impl Mapper<'_> {
         };
         let fetcher = &self.crawls.pipeline.fetcher.of_project(self.project);
         let robots = fetcher.site_files().robots(fetcher, &start).await;
+        // RFC 3986, section 5: a relative one is relative to the file that names it.
+        let file = start.join("/robots.txt").unwrap_or_else(|_| start.clone());
         let named = robots.robots.sitemaps().iter();
-        let named = named.filter_map(|sitemap| Some((start.join(sitemap).ok()?.to_string(), 0)));
+        let named = named.filter_map(|sitemap| Some((file.join(sitemap).ok()?.to_string(), 0)));
         let mut queue: VecDeque<(String, u32)> = named.take(MAX_SITEMAPS).collect();
         // Nobody has said that there is one at this place.
         let is_guess = queue.is_empty();

@@ -1,15 +1,18 @@
 //! llms.txt of a site, built from a crawl of it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Timelike as _, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_core::key_hash::url_key;
 use orbweaver_core::page::x_robots_tag;
 use orbweaver_core::user_agent::PRODUCT_TOKEN;
 use orbweaver_store::crawl::{Created, PageRange, Run, RunState};
 use orbweaver_store::{Amount, Principal, StoreError};
+use orbweaver_urls::KeyRules;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -236,6 +239,7 @@ struct Signals {
 struct Metadata {
     title: Option<String>,
     description: Option<String>,
+    canonical: Option<String>,
     og: Og,
 }
 
@@ -271,7 +275,7 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         offset: 0,
         limit: spec.max_pages,
     };
-    let (mut entries, mut name, mut summary) = (Vec::new(), None, None);
+    let (mut found, mut name, mut summary) = (Vec::new(), None, None);
     let mut is_first = true;
     for item in app.store.run_pages(run.project, run.id, &range).await? {
         let Some(record) = app.store.page(run.project, item.id).await? else {
@@ -288,6 +292,7 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         let Metadata {
             title,
             description,
+            canonical,
             og,
         } = metadata;
         // The first page is where the crawl began; it names the site even if it is not to be listed.
@@ -299,12 +304,23 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         if is_noindex(&record.page.headers, &signals.robots_meta) {
             continue;
         }
-        entries.push(Entry {
+        let key = url_key(&record.page.final_url, KeyRules::default());
+        let same = canonical.map(|url| url_key(&url, KeyRules::default()));
+        let entry = Entry {
             url: record.page.final_url,
             title: title.map(cut),
             description: description.map(cut),
-        });
+        };
+        found.push((key, same, entry));
     }
+    let keys: HashSet<String> = found.iter().map(|(key, ..)| key.clone()).collect();
+    // A page that calls itself a copy of another one is not listed beside it.
+    let is_copy = |key: &String, same: &Option<String>| {
+        let of = same.as_ref().filter(|same| *same != key);
+        of.is_some_and(|same| keys.contains(same))
+    };
+    let listed = found.into_iter().filter(|(key, same, _)| !is_copy(key, same));
+    let mut entries: Vec<Entry> = listed.map(|(.., entry)| entry).collect();
     // Pages come as they were fetched, which differs from run to run.
     entries.sort_by_cached_key(|entry: &Entry| (segments(&entry.url), entry.url.clone()));
     let name = spec
