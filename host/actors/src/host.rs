@@ -89,9 +89,8 @@ impl CallHost {
         &self.ledger
     }
 
-    /// What a plugin's failure goes back to, if it is one of the host's refusals. What is
-    /// missing or capped is the reason of whatever fails after it, the refusal of a target
-    /// only of a failure that tells of it.
+    /// The host refusal that caused the failure, if one did. A missing backend or an exceeded quota
+    /// explains any later failure; a refused target explains only a failure whose error reports it.
     pub(super) fn reason(&self, failure: &PluginError) -> Option<Refusal> {
         let PluginError::Reported(error) = failure else {
             return None;

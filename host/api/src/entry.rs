@@ -264,8 +264,8 @@ impl Connection {
         if !self.trusted {
             return (self.peer, Arc::clone(&self.peer_text));
         }
-        // The nearest proxy has written the last entry; the entries before the first one that is not
-        // ours are hearsay, and so are those before one that is no address.
+        // Read X-Forwarded-For from the right, because the nearest proxy wrote the last entry. Entries
+        // left of the first untrusted or malformed one come from the client and are ignored.
         let last_first = headers
             .get_all("x-forwarded-for")
             .iter()

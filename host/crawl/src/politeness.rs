@@ -250,8 +250,8 @@ impl Turn {
         self.gate.space(now, asked + AFTER_OTHERS.min(asked / 16));
     }
 
-    /// Notes that other nodes have the host's turn until `open`. Whoever waits for it then makes
-    /// this run's other requests wait, and those of the other runs: nobody else queues up behind it.
+    /// Records that other nodes reserved the host until `open`. Requests of this process, of any run,
+    /// then wait until that time, too.
     pub fn taken_elsewhere(&self, open: Instant) {
         let asked = self.asked();
         if asked.is_zero() {

@@ -125,7 +125,7 @@ impl Inner {
     /// Puts a plugin in service.
     ///
     /// # Errors
-    /// [`LoadError::Manifest`] if its needs and those of the others are a circle.
+    /// [`LoadError::Manifest`] if its needs and those of the others form a circular dependency.
     pub fn serve(&self, plugin: Arc<Plugin>) -> Result<(), LoadError> {
         self.try_change(|registry, roles| {
             registry.insert(Arc::clone(&plugin), roles);

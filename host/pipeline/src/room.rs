@@ -1,4 +1,4 @@
-//! The bytes that an answer may have, which gathers the results of one page or of many.
+//! Size budget of an answer that combines the results of one or more pages.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};

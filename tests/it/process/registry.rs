@@ -310,7 +310,7 @@ async fn a_blob_that_is_not_what_its_digest_says_is_not_installed() {
             .await;
         match is_honest {
             true => drop(done(&output)),
-            false => refused(&output, "is another one"),
+            false => refused(&output, "another size or digest"),
         }
         assert_eq!(machine.installed().exists(), is_honest);
         assert_eq!(!machine.lock().is_empty(), is_honest);

@@ -107,9 +107,9 @@ impl KnownUploads {
         self.0.lock().insert(key.clone(), known);
     }
 
-    /// Notes that this did not load, and when it is tried again; `None` stands for what could not be
-    /// found out. False if what served until now must not go on: it has rights that this one has not, or
-    /// nothing is known of it.
+    /// Records a failed load and the time of its retry; `target` is `None` if the stored version could
+    /// not be read. False if the old version must stop: it has permissions that the new one lacks, or
+    /// is unknown.
     #[must_use]
     pub(super) fn failed(&self, key: &PluginKey, target: Option<Target>, now: Instant) -> bool {
         let mut all = self.0.lock();

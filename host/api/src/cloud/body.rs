@@ -211,8 +211,10 @@ pub fn picture(loaded: &Loaded) -> Result<&Bytes, ApiError> {
         Some(Ok(picture)) => Ok(picture),
         Some(Err(NoPicture::Field(rule))) => Err(ApiError::breaks(rule.clone())),
         Some(Err(NoPicture::Failed(why))) => {
-            Err(ApiError::fetch_failed(format!("no picture: {why}")))
+            Err(ApiError::fetch_failed(format!("no screenshot: {why}")))
         }
-        None => Err(ApiError::fetch_failed("no picture: the backend took none")),
+        None => Err(ApiError::fetch_failed(
+            "the backend returned no screenshot",
+        )),
     }
 }

@@ -126,7 +126,7 @@ pub(super) async fn crawl_events(
     if run.status.is_over() && last.is_some_and(is_last) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    // Who has the end and is to get more gets another end behind it.
+    // A client that has received `end` but not all pages gets the pages, and `end` again.
     let seen = last.map(|(seen, _)| seen).filter(|seen| *seen != END);
     Ok(event_stream::answer(Follower {
         app: ctx.app.clone(),

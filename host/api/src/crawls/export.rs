@@ -194,7 +194,7 @@ pub(super) async fn answer(
     let first = export.next().await?;
     let rest = stream::try_unfold(export, |mut export| async move {
         let piece = export.next().await.inspect_err(|error| {
-            tracing::error!(%error, "an export breaks off");
+            tracing::error!(%error, "export aborted");
         })?;
         Ok::<_, ScanError>(piece.map(|piece| (piece, export)))
     });

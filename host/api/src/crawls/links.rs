@@ -93,7 +93,7 @@ pub(super) async fn list_links(
     let first = listing.next().await?;
     let rest = stream::try_unfold(listing, |mut listing| async move {
         let piece = listing.next().await.inspect_err(|error| {
-            tracing::error!(%error, "a listing breaks off");
+            tracing::error!(%error, "listing aborted");
         })?;
         Ok::<_, ScanError>(piece.map(|piece| (piece, listing)))
     });

@@ -68,8 +68,8 @@ pub(crate) fn answered(answers: &Memory, scope: &Scope, mut response: Response) 
         return response;
     }
     let mut held = reserved.unwrap_or_else(|| answers.held(Holder::of(scope)));
-    // What an answer has besides the results that it holds memory for, such as warnings, is small: it is
-    // no reason to refuse what is billed by now.
+    // The rest of the answer, such as its warnings, is small, and the request is billed already, so
+    // exceeding the limit by that does not refuse it.
     if let Err(full) = held.resize(bytes)
         && bytes > held.bytes.saturating_add(SMALL)
     {
@@ -92,7 +92,7 @@ fn streamed(mut held: Held, body: Body) -> Body {
         };
         // The piece before it is sent by now.
         held.resize(bytes).map_err(|full| {
-            tracing::warn!(%full, "an answer breaks off");
+            tracing::warn!(%full, "answer aborted");
             axum::Error::new(full)
         })?;
         Ok::<_, axum::Error>(piece)

@@ -266,7 +266,7 @@ async fn read(body: Body, limit: usize, held: &mut Held) -> Result<Bytes, ApiErr
     let mut whole = BytesMut::new();
     while let Some(piece) = pieces.next().await {
         let piece =
-            piece.map_err(|_| ApiError::bad_request("the request's body ended before its end"))?;
+            piece.map_err(|_| ApiError::bad_request("the request body is incomplete"))?;
         if piece.len() > limit - whole.len() {
             return Err(ApiError::too_large(limit));
         }

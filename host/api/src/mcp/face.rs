@@ -150,7 +150,7 @@ impl ServerHandler for Face {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        // Who asks is not known here; what is known of a tool besides its name is in the list.
+        // The caller is unknown here, so look only among the instance's tools.
         let instance = actors::directory(&self.app.pipeline.engine);
         tools::tool(self.inside.document(), &instance, name)
     }

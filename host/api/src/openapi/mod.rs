@@ -42,8 +42,8 @@ const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
     info(
         title = "Orbweaver",
         description = "Crawl, scan and extract the web. Every request but the public ones \
-                       carries `Authorization: Bearer <API_KEY>`; every error wears the same \
-                       envelope; every answer has an `X-Request-Id`. Fields and query \
+                       carries `Authorization: Bearer <API_KEY>`; every error has the same \
+                       JSON form; every answer has an `X-Request-Id`. Fields and query \
                        parameters that an operation does not know fail no request: they are \
                        named, each with the known name that is nearest, in the header \
                        `Orbweaver-Warnings`, and in the member `warnings` (an array of \

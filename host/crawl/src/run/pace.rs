@@ -35,7 +35,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Time until pages are asked for again where others have set them aside, and a host's turn where
 /// the database is away.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How long a run asks again: a minute longer than what a dead process had set aside counts.
+/// How long a run retries a page reservation: one minute longer than reservations of a dead process last.
 const PATIENCE: Duration = Duration::from_secs(360);
 
 /// Result of polling one host.
@@ -376,7 +376,7 @@ async fn fetch_in_turn(shared: Arc<Shared>, entry: Entry, host: usize, random: u
     };
     match AssertUnwindSafe(fetch).catch_unwind().await {
         Ok(outcome) => outcome,
-        Err(_) => fetch::broken(entry.clone(), host, "a fault of ours".to_owned()),
+        Err(_) => fetch::broken(entry.clone(), host, "internal error while fetching this URL".to_owned()),
     }
 }
 

@@ -254,13 +254,13 @@ impl Registry {
             .await?;
         if answer.status != 200 {
             bail!(
-                "{reference}: no blob {digest}: {}{}",
+                "{reference}: cannot read blob {digest}: {}{}",
                 answer.status,
                 message(&answer)
             );
         }
         if answer.body.len() as u64 != size || Digest::of(&answer.body) != *digest {
-            bail!("{reference}: the registry's blob {digest} is another one");
+            bail!("{reference}: the registry returned a blob with another size or digest than {digest}");
         }
         Ok(answer.body)
     }
@@ -294,7 +294,7 @@ impl Registry {
             .await?;
         if begun.status != 202 {
             bail!(
-                "{reference}: no upload: {}{}",
+                "{reference}: the registry refused to start the upload: {}{}",
                 begun.status,
                 message(&begun)
             );
@@ -312,7 +312,7 @@ impl Registry {
         let done = self.send(&call(Method::PUT, place, Some(content))).await?;
         if done.status != 201 {
             bail!(
-                "{reference}: no blob stored: {}{}",
+                "{reference}: the registry did not store the blob: {}{}",
                 done.status,
                 message(&done)
             );

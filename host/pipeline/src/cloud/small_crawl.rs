@@ -212,7 +212,7 @@ impl Crawl {
                             self.limit
                         ))
                     } else {
-                        Some(format!("more than {MAX_LOST} pages could not be had"))
+                        Some(format!("more than {MAX_LOST} pages could not be fetched"))
                     };
                     return Ok(SmallCrawl { pages, cut });
                 }

@@ -256,7 +256,8 @@ impl Crawler {
         let is_better = self.lending.hosts_at(best) + 1 < self.lending.hosts_at(place);
         if place == Place::Nowhere || (is_better && under_way == 0) {
             if best != Place::Here {
-                // Whoever takes it does not know when it was asked last.
+                // The receiving node does not know when the host was last asked, so the delay slot is
+                // taken here.
                 if let Err(open) = known.turn.take(now) {
                     return Turn::At(open);
                 }

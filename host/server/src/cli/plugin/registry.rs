@@ -84,7 +84,7 @@ impl InstallOptions {
     ) -> anyhow::Result<ExitCode> {
         let config = common.load()?.config;
         let Some(folder) = config.plugin_dir() else {
-            bail!("--plugin-dir: the folder to install into");
+            bail!("no plugin folder is configured; set --plugin-dir");
         };
         let keys = self.keys(&config)?;
         let mut lock = Lock::read(&folder)?;
