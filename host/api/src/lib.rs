@@ -1,4 +1,4 @@
-//! The HTTP interface: one folder per resource, one file per endpoint.
+//! The HTTP interface: one folder per resource, and mostly one file per endpoint.
 
 mod accept;
 mod actors;

@@ -1,4 +1,4 @@
-//! HTTP client of Orbweaver: the only crate that uses the network.
+//! HTTP client of Orbweaver: the only crate that sends HTTP requests to the web.
 //!
 //! [`Fetcher::fetch`] checks the URL, resolves its name, checks every address and connects only
 //! to those. It follows redirects by the same rules, and decodes the body within limits of time

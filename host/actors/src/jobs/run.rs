@@ -268,9 +268,12 @@ async fn ended_at(at: Option<Instant>) {
 }
 
 fn failed(error: &CallError) -> JobOutcome {
+    if error.is_internal() {
+        tracing::error!(%error, "a run of an actor failed");
+    }
     JobOutcome::Failed {
         code: error.code(),
-        message: error.shown(),
+        message: error.client_message(),
     }
 }
 
