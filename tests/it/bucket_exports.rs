@@ -355,7 +355,7 @@ async fn what_cannot_be_written_says_why_and_shows_no_secret() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_has_a_bounded_number_of_exports_under_way() {
-    const MOST: usize = 100;
+    const MAX_EXPORTS: usize = 100;
     for postgres in [false, true] {
         let s3 = S3::start().await.expect("a server");
         let service = without_workers(postgres, |_| {}).await;
@@ -364,7 +364,7 @@ async fn a_project_has_a_bounded_number_of_exports_under_way() {
         let run = done(&service, &pages(0..2, 1)).await;
         let body = request(&s3, "ndjson", "title");
         let mut places = Vec::new();
-        for _ in 0..MOST {
+        for _ in 0..MAX_EXPORTS {
             places.push(queue(&client, run, &body).await);
         }
         let path = format!("/v1/crawls/{run}/export");

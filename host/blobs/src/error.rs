@@ -142,8 +142,8 @@ fn lacks_range(error: &StoreFailure) -> bool {
 
 /// Cuts a message, which may contain a whole answer of the store.
 pub(crate) fn brief(message: &str) -> String {
-    const MOST: usize = 400;
-    let mut short: String = message.chars().take(MOST).collect();
+    const MAX_CHARS: usize = 400;
+    let mut short: String = message.chars().take(MAX_CHARS).collect();
     if short.len() < message.len() {
         short.push('…');
     }

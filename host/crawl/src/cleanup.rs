@@ -11,7 +11,7 @@ use crate::context::Crawls;
 
 /// Interval at which deletions are looked for without a wake-up: another node may have
 /// accepted them, or died before it finished.
-const LOOK: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Expired runs that are deleted at a time.
 const RUNS: u32 = 100;
 /// One process deletes what projects store beyond their bounds.
@@ -26,7 +26,7 @@ pub async fn run(crawls: Crawls) {
         if let Err(error) = remove(&crawls).await {
             tracing::warn!(%error, "cannot remove the data of deleted runs; trying again");
         }
-        let _ = timeout(LOOK, crawls.deletions.notified()).await;
+        let _ = timeout(POLL_INTERVAL, crawls.deletions.notified()).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether anything in the database has changed since the last look, so that tasks which wait
 //! for work sleep while nothing happens, whichever process does it.
 //!
-//! One task per process looks, [`LOOK`] apart, and only from the first [`Store::pulse`](crate::Store::pulse) on:
+//! One task per process looks, [`POLL_INTERVAL`] apart, and only from the first [`Store::pulse`](crate::Store::pulse) on:
 //!
 //! - SQLite: `PRAGMA data_version` on a connection of its own, which changes with every commit of
 //!   another connection, whichever process it belongs to
@@ -29,7 +29,7 @@ use crate::db::Db;
 use crate::notices::{Notices, Topic};
 
 /// Time between two looks.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Tells one task of changes. Each has its own.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ async fn run(db: Db, beats: Arc<watch::Sender<u64>>, mut work: watch::Receiver<u
         known = Some(state);
         // A notice that work has come is worth a look at once.
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             Ok(()) = work.changed() => {
                 beats.send_modify(|beat| *beat += 1);
             }

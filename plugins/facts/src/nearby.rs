@@ -89,7 +89,7 @@ impl Nearby {
         /// Nodes at the end of the document among which the footer is searched, and nodes of it that
         /// are looked at.
         const LAST: u32 = 4_000;
-        const MOST: u32 = 1_000;
+        const MAX_NODES: u32 = 1_000;
         let mut id = view.len().saturating_sub(LAST);
         while let Some(node) = view.node(id) {
             id += 1;
@@ -98,7 +98,7 @@ impl Nearby {
             }
             id = node.end();
             let mut found = Self::default();
-            found.look(view, node.id() + 1, id.min(node.id() + MOST), manner);
+            found.look(view, node.id() + 1, id.min(node.id() + MAX_NODES), manner);
             let changes = found.stamps.into_iter();
             let changes = changes.filter(|stamp| stamp.told == Told::Modified);
             self.stamps.extend(changes.map(|stamp| Stamp {

@@ -140,7 +140,7 @@ pub const CLASS_WORD_BYTES: usize = 24;
 /// The words of a class name, an id and the like, as written: `postMeta-date` has `post`, `Meta`
 /// and `date`. At most 16 of at most [`CLASS_WORD_BYTES`], of ASCII letters alone.
 pub fn class_words(value: &str) -> impl Iterator<Item = &[u8]> {
-    const MOST: usize = 16;
+    const MAX_WORDS: usize = 16;
     /// Bytes of a list of classes that are read.
     const MAX_LIST: usize = 400;
     let bytes = value.as_bytes();
@@ -162,7 +162,7 @@ pub fn class_words(value: &str) -> impl Iterator<Item = &[u8]> {
     });
     words
         .filter(|word| (2..=CLASS_WORD_BYTES).contains(&word.len()))
-        .take(MOST)
+        .take(MAX_WORDS)
 }
 
 #[cfg(test)]

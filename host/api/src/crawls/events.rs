@@ -24,7 +24,7 @@ use crate::input::Query;
 
 /// How often the row of a run that waits, or that another node works on, is looked at: it is
 /// what every node agrees on. A run of this process says itself when it has written.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The least time between two events of a run of this process.
 const GAP: Duration = Duration::from_millis(250);
 /// Pages read at a time.
@@ -320,7 +320,7 @@ impl Follower {
         if self.commits.is_none() {
             self.commits = self.app.crawls.live.commits(self.run);
         }
-        let wait = if self.commits.is_some() { GAP } else { LOOK };
+        let wait = if self.commits.is_some() { GAP } else { POLL_INTERVAL };
         self.next_look = Instant::now() + wait;
     }
 

@@ -17,7 +17,7 @@ use crate::scope::Scope;
 /// About how many bytes a page takes in a list that is made as a whole: its row, and its JSON.
 pub(crate) const LISTED_PAGE: usize = 256;
 /// How long an answer that is not begun waits for room.
-const PATIENCE: Duration = Duration::from_secs(RETRY_AFTER);
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(RETRY_AFTER);
 
 /// Memory that an answer holds until its body is dropped: an extension of the response. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct HeldAnswer {
 pub(crate) async fn reserve(ctx: &Ctx, bytes: u64) -> Result<(), ApiError> {
     if bytes > SMALL {
         let mut held = ctx.app.answer_memory.held(Holder::of(&ctx.scope));
-        held.grow_within(PATIENCE, bytes).await?;
+        held.grow_within(MEMORY_TIMEOUT, bytes).await?;
         *ctx.scope.answer() = Some(held);
     }
     Ok(())

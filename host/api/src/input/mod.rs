@@ -79,13 +79,13 @@ impl BodyBound for OfPages {
     }
 }
 
-/// At most `MOST` bytes: for endpoints that need no key.
+/// At most `MAX_BYTES` bytes: for endpoints that need no key.
 #[derive(Debug)]
-pub struct AtMost<const MOST: usize>;
+pub struct AtMost<const MAX_BYTES: usize>;
 
-impl<const MOST: usize> BodyBound for AtMost<MOST> {
+impl<const MAX_BYTES: usize> BodyBound for AtMost<MAX_BYTES> {
     fn most(app: &App) -> usize {
-        MOST.min(app.settings.max_body_bytes)
+        MAX_BYTES.min(app.settings.max_body_bytes)
     }
 }
 

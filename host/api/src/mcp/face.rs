@@ -24,7 +24,7 @@ use orbweaver_actors as actors;
 use orbweaver_engine::Kind;
 
 /// How long a list waits for plugins that are still being compiled.
-const PATIENCE: Duration = Duration::from_secs(5);
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const INSTRUCTIONS: &str = "Orbweaver fetches, crawls and extracts the web. `scan` reads one page; \
     `crawl` stores a site, then `crawl_pages` lists its pages and `page` reads one; `search` finds; \
@@ -144,7 +144,7 @@ impl ServerHandler for Face {
     ) -> Result<ListToolsResult, ErrorData> {
         let engine = self.ctx(&context)?.engine();
         // Actors that are not compiled by then come with a change of the list.
-        let _ = tokio::time::timeout(PATIENCE, engine.await_all()).await;
+        let _ = tokio::time::timeout(COMPILE_TIMEOUT, engine.await_all()).await;
         let tools = tools::list(self.inside.document(), &actors::directory(&engine));
         Ok(ListToolsResult::with_all_items(tools))
     }

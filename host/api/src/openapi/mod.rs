@@ -32,7 +32,7 @@ use crate::app::App;
 const VERSION: &str = "0.4.1";
 
 /// How long the document waits for plugins that are still being compiled.
-const PATIENCE: Duration = Duration::from_secs(5);
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// As it is written in the document; see [`WARNINGS`](crate::warnings::WARNINGS).
 const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
@@ -161,7 +161,7 @@ pub(super) fn route(document: &OpenApi) -> MethodRouter<App> {
     get(async move |State(app): State<App>| {
         let engine = &app.pipeline.engine;
         // On a first start, actors that are not compiled by then come with the next look.
-        let _ = tokio::time::timeout(PATIENCE, engine.await_all()).await;
+        let _ = tokio::time::timeout(COMPILE_TIMEOUT, engine.await_all()).await;
         // Counted before the list is read: a change meanwhile makes it anew next time.
         let changes = *engine.changes().borrow();
         let kept = made.lock().clone().filter(|(at, _)| *at == changes);

@@ -21,8 +21,8 @@ use crate::hooks::report::PluginReport;
 /// URLs read at once.
 const CHUNK: u32 = 512;
 /// How often new URLs are looked for if no notice comes, and at most if many come.
-const LOOK: Duration = Duration::from_millis(250);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the worker of a part has besides.
 pub(super) struct Helping {
@@ -97,7 +97,7 @@ impl Crawler {
                 self.limiter.fix(concurrency);
             }
             if Instant::now() >= next_look {
-                next_look = Instant::now() + LOOK;
+                next_look = Instant::now() + POLL_INTERVAL;
                 if !self.read_lent().await? {
                     self.handle.doom(Fate::Lost);
                     continue;
@@ -118,7 +118,7 @@ impl Crawler {
                 }
                 () = sleep_until(wake) => {}
                 () = self.lending.told() => {
-                    next_look = next_look.min(Instant::now() + LOOK_AGAIN);
+                    next_look = next_look.min(Instant::now() + MIN_POLL_INTERVAL);
                 }
                 _ = fate.changed() => {}
             }

@@ -31,12 +31,12 @@ const MAX_ROBOTS: usize = 64;
 /// Hosts that are looked at before other work gets a turn.
 const MAX_IDLE: usize = 512;
 /// When hosts that were not looked at get their turn.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time until pages are asked for again where others have set them aside, and a host's turn where
 /// the database is away.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long a run retries a page reservation: one minute longer than reservations of a dead process last.
-const PATIENCE: Duration = Duration::from_secs(360);
+const RESERVATION_TIMEOUT: Duration = Duration::from_secs(360);
 
 /// Result of polling one host.
 enum HostPoll {
@@ -121,7 +121,7 @@ impl Crawler {
     /// as long as those of a process that died count.
     fn wait_for_others(&mut self, cap: &CapReached) {
         let now = Instant::now();
-        if now < *self.patience.get_or_insert(now + PATIENCE) {
+        if now < *self.patience.get_or_insert(now + RESERVATION_TIMEOUT) {
             self.ask_again = Some(now + ASK_AGAIN);
         } else {
             self.capped = Some(cap.to_string());
@@ -135,7 +135,7 @@ impl Crawler {
         let mut wake = self.window.next_ripe();
         let mut idle = 0;
         if self.window.waiting_hosts() > MAX_IDLE {
-            let again = now + LOOK_AGAIN;
+            let again = now + MIN_POLL_INTERVAL;
             wake = Some(wake.map_or(again, |wake| wake.min(again)));
         }
         while idle < self.window.waiting_hosts().min(MAX_IDLE)

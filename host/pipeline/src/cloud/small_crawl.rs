@@ -33,7 +33,7 @@ const CALL: &str = "cloud-crawl";
 /// Pages loaded in parallel.
 const AT_ONCE: usize = 6;
 /// Time for the crawl, shorter than the request's time limit.
-const PATIENCE: Duration = Duration::from_secs(240);
+const CRAWL_TIMEOUT: Duration = Duration::from_secs(240);
 /// Most URLs in the queue.
 const MAX_WAITING: usize = 20_000;
 /// Most bytes of URLs in the queue, and of URLs taken from one page.
@@ -137,7 +137,7 @@ impl Crawl {
         token: &impl Fn(usize) -> String,
         billed_micros: &mut u64,
     ) -> Result<SmallCrawl, ScanError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CRAWL_TIMEOUT;
         let limit = usize::try_from(block.left().cloud_pages.min(self.limit)).unwrap_or(1);
         let first = site.load(self.url.clone(), false).await?;
         let origin = origin(&first.url);
@@ -217,7 +217,7 @@ impl Crawl {
                     return Ok(SmallCrawl { pages, cut });
                 }
                 Err(_) => {
-                    let cut = format!("the crawl took longer than {} seconds", PATIENCE.as_secs());
+                    let cut = format!("the crawl took longer than {} seconds", CRAWL_TIMEOUT.as_secs());
                     return Ok(SmallCrawl {
                         pages,
                         cut: Some(cut),

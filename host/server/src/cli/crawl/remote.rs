@@ -21,7 +21,7 @@ use crate::cli::remote::{Failure, Service};
 use crate::serve::StopSignals;
 
 /// First and longest wait between two looks at the run.
-const LOOK: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
+const POLL_INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
 /// How many looks in a row may fail: a service that restarts is back before.
 const MISSES: u32 = 30;
 /// Longest line of an export that is read, in bytes.
@@ -162,7 +162,7 @@ async fn follow(
     stop: &mut StopSignals,
 ) -> anyhow::Result<Option<RemoteRun>> {
     let bar = progress_bar();
-    let (mut wait, mut missed) = (LOOK.0, 0);
+    let (mut wait, mut missed) = (POLL_INTERVALS.0, 0);
     let path = format!("/v1/crawls/{id}");
     loop {
         // A service that hangs answers after minutes, or never.
@@ -205,7 +205,7 @@ async fn follow(
             }
             () = tokio::time::sleep(wait) => {}
         }
-        wait = (wait * 2).min(LOOK.1);
+        wait = (wait * 2).min(POLL_INTERVALS.1);
     }
 }
 
