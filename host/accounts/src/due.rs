@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use orbweaver_store::{Pulse, Store};
+use orbweaver_store::{ChangeWatch, Store};
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
@@ -14,7 +14,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// When a task should look for work again.
 #[derive(Debug)]
 pub struct Due {
-    pulse: Pulse,
+    pulse: ChangeWatch,
     clock: Clock,
     earliest: Instant,
     next: Option<DateTime<Utc>>,

@@ -30,7 +30,7 @@ use super::warnings::{self, Operations, UnknownNames};
 use crate::app::App;
 use crate::cloud;
 use crate::console::wants_html;
-use crate::held;
+use crate::memory_limit;
 
 /// The answer's id header.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -143,7 +143,7 @@ impl Connection {
                 if !messages.is_empty() {
                     response = warnings::attach(response, &messages).await;
                 }
-                response = held::answered(&app.answer_memory, &scope, response);
+                response = memory_limit::answered(&app.answer_memory, &scope, response);
                 let mut verdict = scope.rate().cloned().or(keyless);
                 // Also where the answer needs no key: whoever sends a wrong one has none.
                 if has_key && scope.principal().is_none() && !is_free(&uri) {

@@ -9,7 +9,7 @@ use orbweaver_accounts::random;
 use orbweaver_store::Principal;
 
 use crate::app::App;
-use crate::held::Held;
+use crate::memory_limit::Held;
 use crate::rates::Verdict;
 use crate::warnings::UnknownNames;
 

@@ -15,7 +15,7 @@ mod bundle;
 mod capability;
 mod classify;
 mod code_cache;
-mod coming;
+mod pending;
 mod compile;
 mod config;
 mod document;

@@ -12,7 +12,7 @@ mod classify;
 mod client;
 mod config;
 mod cookies;
-mod course;
+mod hop_state;
 mod decode;
 mod error;
 mod exchange;
@@ -34,7 +34,7 @@ pub use browser::{
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
-pub use course::{check_header, is_impersonal};
+pub use hop_state::{check_header, is_impersonal};
 pub use error::{FetchError, Kind, SubKind};
 pub use fetcher::{Download, Fetcher, PROXY_TRIES};
 pub use http::Method;

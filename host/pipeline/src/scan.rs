@@ -24,7 +24,7 @@ use crate::kept_answers::{KeptAnswer, SHARED};
 use crate::picture;
 use crate::pipeline::Pipeline;
 use crate::roles::Outcome;
-use crate::room::Room;
+use crate::answer_budget::AnswerBudget;
 use crate::site::Site;
 use crate::site_lookup::{Lookup, look_up};
 use crate::source::{self, PageRow, SourcedPage};
@@ -82,7 +82,7 @@ async fn run(
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     charge: &mut Charge,
-    room: Option<&Room>,
+    room: Option<&AnswerBudget>,
 ) -> Result<Bytes, ScanError> {
     let fits = |json: &Bytes| room.map_or(Ok(()), |room| room.take(json.len()));
     let project = principal.project;

@@ -32,7 +32,7 @@ mod plugin_secrets;
 mod plugin_state;
 mod plugins;
 mod presence;
-mod pulse;
+mod change_watch;
 mod purge;
 mod quota;
 mod replicas;
@@ -40,7 +40,7 @@ mod runs;
 mod schema;
 mod search;
 mod settings;
-mod sole_work;
+mod exclusive_work;
 mod sql;
 mod store;
 mod time;
@@ -71,7 +71,7 @@ pub use plugin_records::{
 pub use plugin_secrets::{PluginSecret, SavedSecret, SealedSecret};
 pub use plugin_state::{StateBounds, StateEntry, StateKeys, StateOwner, StateWrite, StateWritten};
 pub use plugins::{NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, UploadedPlugin};
-pub use pulse::Pulse;
+pub use change_watch::ChangeWatch;
 pub use purge::Retention;
 pub use quota::{
     Amount, MAX_COST_MICROS, NewUsage, PageCap, PageCaps, ReachedCap, ReservationRequest,
@@ -79,7 +79,7 @@ pub use quota::{
 };
 pub use replicas::ReplicaState;
 pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};
-pub use sole_work::SoleWork;
+pub use exclusive_work::ExclusiveWork;
 pub use store::Store;
 pub use worker_lock::{WorkerLock, WorkerLockAttempt};
 

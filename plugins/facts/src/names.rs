@@ -6,7 +6,7 @@ use orbweaver_sdk::dom::Node;
 use orbweaver_sdk::text::{collapse, line};
 
 use crate::dates::{self, Manner};
-use crate::told::{CHANGED, PUBLISHED};
+use crate::date_meaning::{CHANGED, PUBLISHED};
 use words::{INTRODUCTIONS, LABELS, NOT_AUTHORS};
 
 /// Longest name, in bytes and in words.

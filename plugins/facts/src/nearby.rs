@@ -9,7 +9,7 @@ use crate::marks::{Marks, time_value};
 use crate::names;
 use crate::profile::leads_to_profile;
 use crate::text::{CLASS_WORD_BYTES, class_words};
-use crate::told::{Stamp, Told};
+use crate::date_meaning::{Stamp, DateMeaning};
 
 /// Nodes after and before the headline that are looked at.
 const AFTER: u32 = 200;
@@ -100,7 +100,7 @@ impl Nearby {
             let mut found = Self::default();
             found.look(view, node.id() + 1, id.min(node.id() + MAX_NODES), manner);
             let changes = found.stamps.into_iter();
-            let changes = changes.filter(|stamp| stamp.told == Told::Modified);
+            let changes = changes.filter(|stamp| stamp.meaning == DateMeaning::Modified);
             self.stamps.extend(changes.map(|stamp| Stamp {
                 doubt: stamp.doubt + FAR,
                 ..stamp
@@ -158,7 +158,7 @@ impl Nearby {
         };
         self.stamp(
             date,
-            Told::by(&[label, &inside], class.updated, class.published),
+            DateMeaning::by(&[label, &inside], class.updated, class.published),
             0,
         );
     }
@@ -187,12 +187,12 @@ impl Nearby {
                 && has_year(&text)
                 && let Some(found) = dates::find(&text, manner)
             {
-                let told = Told::by(
+                let meaning = DateMeaning::by(
                     &[text.get(..found.start).unwrap_or(""), label],
                     class.updated,
                     class.published,
                 );
-                self.stamp(found.date, told, 1);
+                self.stamp(found.date, meaning, 1);
             }
         }
     }
@@ -215,20 +215,20 @@ impl Nearby {
             && let Some(found) = dates::find(text, manner)
         {
             let before = text.get(..found.start).unwrap_or("");
-            let told = Told::by(&[before, label], false, false);
-            // A date alone, or one that is told what it is of; not one in a sentence.
+            let meaning = DateMeaning::by(&[before, label], false, false);
+            // A date alone, or one whose label tells what it is of; not one in a sentence.
             let alone = before.trim().is_empty() && text.len() - found.end <= 20;
-            if alone || told != Told::Nothing && before.chars().count() <= 60 {
-                self.stamp(found.date, told, 2);
+            if alone || meaning != DateMeaning::Nothing && before.chars().count() <= 60 {
+                self.stamp(found.date, meaning, 2);
             } else if is_line_of_facts(text, before) {
-                self.stamp(found.date, told, 3);
+                self.stamp(found.date, meaning, 3);
             }
         }
     }
 
-    fn stamp(&mut self, date: String, told: Told, doubt: u8) {
+    fn stamp(&mut self, date: String, meaning: DateMeaning, doubt: u8) {
         if self.stamps.len() < MAX_FOUND {
-            self.stamps.push(Stamp { date, told, doubt });
+            self.stamps.push(Stamp { date, meaning, doubt });
         }
     }
 }

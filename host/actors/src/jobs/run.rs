@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 
 use super::live::{Fate, JobHandle};
 use super::sink::JobSink;
-use super::told;
+use super::completion_webhook;
 use crate::call::{CallError, explained};
 use crate::caller::Caller;
 use crate::context::Actors;
@@ -188,7 +188,7 @@ impl Attempt<'_> {
         let usages = usages.unwrap_or_default();
         let items = work.map_or(0, |(_, items)| items);
         let at = actors.clock.now();
-        let delivery = told::delivery(&self.job, &outcome, &usages, items, at);
+        let delivery = completion_webhook::delivery(&self.job, &outcome, &usages, items, at);
         let ending = JobEnding {
             outcome,
             usages,

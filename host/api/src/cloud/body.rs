@@ -10,13 +10,13 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::ApiError;
-use crate::held;
+use crate::memory_limit;
 use crate::idempotency::UsageToken;
 use crate::scope::Scope;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Pipeline, Room, ScanError, blocking_of, cost_token};
+use orbweaver_pipeline::{Document, Pipeline, AnswerBudget, ScanError, blocking_of, cost_token};
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -119,11 +119,11 @@ impl Work {
 
     /// The room for an answer that is made of one or more results. Each takes the memory for itself and
     /// its JSON.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> AnswerBudget {
         let (memory, scope) = (self.app.answer_memory.clone(), self.scope.clone());
-        let count = move |bytes| Ok(held::grow(&memory, &scope, 2 * bytes as u64)?);
+        let count = move |bytes| Ok(memory_limit::grow(&memory, &scope, 2 * bytes as u64)?);
         let most = self.app.settings.max_answer_bytes;
-        Room::new(most, "http.max_answer_bytes", count)
+        AnswerBudget::new(most, "http.max_answer_bytes", count)
     }
 
     /// Takes the memory for an answer with so many bytes of content, and for its JSON.
@@ -132,7 +132,7 @@ impl Work {
     /// 429 where there is none.
     pub fn hold(&self, bytes: usize) -> Result<(), ApiError> {
         let whole = 2 * bytes as u64;
-        Ok(held::grow(&self.app.answer_memory, &self.scope, whole)?)
+        Ok(memory_limit::grow(&self.app.answer_memory, &self.scope, whole)?)
     }
 
     /// Loads a page, and bills it as one cloud page once its response is there and the answer has the

@@ -11,7 +11,7 @@ use super::path::{self, TwoRuns};
 use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use crate::held;
+use crate::memory_limit;
 use crate::input::Query;
 
 /// Pages whose texts are compared for one answer.
@@ -238,7 +238,7 @@ pub(super) async fn diff_crawls(
 ) -> Result<Response, ApiError> {
     let old = path::run(&ctx, runs.old).await?;
     let new = path::run(&ctx, runs.new).await?;
-    held::reserve_list(&ctx, old.page_count + new.page_count).await?;
+    memory_limit::reserve_list(&ctx, old.page_count + new.page_count).await?;
     let diff = ctx
         .app
         .store
@@ -248,5 +248,5 @@ pub(super) async fn diff_crawls(
     if query.0.text.unwrap_or(false) {
         diff.compare_texts(&ctx).await?;
     }
-    large_json(diff.items() * held::LISTED_PAGE, diff).await
+    large_json(diff.items() * memory_limit::LISTED_PAGE, diff).await
 }

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::ApiError;
 use crate::app::App;
-use crate::held::{Held, Holder};
+use crate::memory_limit::{Held, Holder};
 use crate::scope::Scope;
 use crate::warnings::{Described, UnknownNames};
 use orbweaver_pipeline::{rules, sized};

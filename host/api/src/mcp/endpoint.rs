@@ -18,7 +18,7 @@ use crate::accept;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use crate::held::Holder;
+use crate::memory_limit::Holder;
 use crate::input;
 use crate::inside::Inside;
 use crate::origin;

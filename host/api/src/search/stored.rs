@@ -8,7 +8,7 @@ use orbweaver_store::Principal;
 use super::{SearchResult, fitting};
 use crate::app::App;
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Room, ScanError, blocking_of};
+use orbweaver_pipeline::{Document, AnswerBudget, ScanError, blocking_of};
 
 /// Terms of a query that count.
 const MAX_TERMS: usize = 32;
@@ -23,7 +23,7 @@ pub(super) async fn search(
     query: &str,
     limit: usize,
     format: Format,
-    room: &Room,
+    room: &AnswerBudget,
 ) -> Result<Vec<SearchResult>, ScanError> {
     let project = principal.project;
     let pipeline = &app.pipeline.of_project(project);

@@ -1,7 +1,7 @@
 //! One run: decides what is fetched next, takes what fetches found, and ends it.
 
-mod beyond;
-mod digest;
+mod skipped_links;
+mod part_reports;
 mod discover;
 mod helping;
 mod host;

@@ -113,7 +113,7 @@ impl Crawler {
             let (mut is_stable, mut after) = (true, PageId(0));
             self.nearer.clear();
             self.nearer_bytes = 0;
-            self.beyond.clear();
+            self.skipped_links.clear();
             loop {
                 let Lease { project, run, .. } = self.shared.lease;
                 let store = &self.shared.crawls.store;
@@ -143,7 +143,7 @@ impl Crawler {
                             None => {
                                 leads_on = true;
                                 if let Some(reason) = reason {
-                                    self.beyond.note(target, reason);
+                                    self.skipped_links.note(target, reason);
                                 }
                             }
                         }

@@ -20,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::beyond::Beyond;
+use super::skipped_links::SkippedLinks;
 use super::helping::Helping;
 use super::host::Host;
 use super::lending::{Lending, may_lend};
@@ -74,7 +74,7 @@ pub(super) struct Crawler {
     pub(super) host_index: HashMap<String, usize>,
     pub(super) seen: Seen,
     /// Links that were counted as skipped.
-    pub(super) beyond: Beyond,
+    pub(super) skipped_links: SkippedLinks,
     pub(super) window: Window,
     pub(super) traps: Traps,
     pub(super) limiter: Limiter,
@@ -266,7 +266,7 @@ impl Crawler {
             hosts: Vec::new(),
             host_index: HashMap::new(),
             seen: Seen::default(),
-            beyond: Beyond::default(),
+            skipped_links: SkippedLinks::default(),
             window: Window::default(),
             fetches: JoinSet::new(),
             robots: JoinSet::new(),

@@ -9,7 +9,7 @@ use super::session::{SessionCookies, jar};
 use super::steps::{PictureOptions, Viewport};
 use super::tab::{Tab, Trouble};
 use crate::cookies::CookieJar;
-use crate::course::{given_cookies, is_cookie};
+use crate::hop_state::{given_cookies, is_cookie};
 use crate::error::{Fault, Kind, SubKind};
 
 #[derive(Deserialize)]

@@ -26,7 +26,7 @@ use crate::convert::Format;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::pipeline::Pipeline;
-use crate::room::Room;
+use crate::answer_budget::AnswerBudget;
 
 /// Name of the call in usage events.
 const CALL: &str = "cloud-crawl";
@@ -104,7 +104,7 @@ impl Crawl {
         &self,
         scans: &Scans,
         principal: &Principal,
-        room: &Room,
+        room: &AnswerBudget,
         token: impl Fn(usize) -> String,
     ) -> Result<SmallCrawl, ScanError> {
         let mut block = reserve(scans, principal, self.limit, &token).await?;
@@ -133,7 +133,7 @@ impl Crawl {
         &self,
         site: &Site<'_>,
         block: &mut Reservation,
-        room: &Room,
+        room: &AnswerBudget,
         token: &impl Fn(usize) -> String,
         billed_micros: &mut u64,
     ) -> Result<SmallCrawl, ScanError> {

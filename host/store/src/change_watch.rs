@@ -33,9 +33,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Tells one task of changes. Each has its own.
 #[derive(Debug)]
-pub struct Pulse(watch::Receiver<u64>);
+pub struct ChangeWatch(watch::Receiver<u64>);
 
-impl Pulse {
+impl ChangeWatch {
     /// Returns once the database may have changed since the last return, or since
     /// [`Store::pulse`](crate::Store::pulse); at once where it has. May return without a change.
     #[crate::boxed]
@@ -61,7 +61,7 @@ enum State {
 
 /// The tasks that look and listen, and who is told.
 #[derive(Debug)]
-pub(crate) struct Pulses {
+pub(crate) struct ChangeWatches {
     looking: OnceLock<Looking>,
     notices: Notices,
     /// Where to listen, if not where the statements go.
@@ -74,8 +74,8 @@ struct Looking {
     tasks: Vec<AbortHandle>,
 }
 
-impl Pulses {
-    /// Pulses that listen at this server; `None`: where the statements go.
+impl ChangeWatches {
+    /// Watches that listen at this server; `None`: where the statements go.
     pub(crate) fn new(direct: Option<PgConnectOptions>) -> Self {
         Self {
             looking: OnceLock::new(),
@@ -85,7 +85,7 @@ impl Pulses {
     }
 
     /// Changes from now on. Within a Tokio runtime.
-    pub(crate) fn subscribe(&self, db: &Db) -> Pulse {
+    pub(crate) fn subscribe(&self, db: &Db) -> ChangeWatch {
         let looking = self.looking.get_or_init(|| {
             let beats = Arc::new(watch::Sender::new(0));
             let work = self.notices.of(Topic::Work).subscribe();
@@ -99,7 +99,7 @@ impl Pulses {
             }
             Looking { beats, tasks }
         });
-        Pulse(looking.beats.subscribe())
+        ChangeWatch(looking.beats.subscribe())
     }
 
     /// Notices of other nodes.
@@ -114,7 +114,7 @@ impl Pulses {
     }
 }
 
-impl Drop for Pulses {
+impl Drop for ChangeWatches {
     fn drop(&mut self) {
         self.stop();
     }
