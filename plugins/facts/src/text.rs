@@ -121,19 +121,6 @@ fn push_normal(c: char, out: &mut String) {
     }
 }
 
-/// Letters and digits alone, in lower case: what is left of a name in a domain.
-pub fn letters(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars().filter(|c| c.is_alphanumeric()) {
-        if c.is_ascii() {
-            out.push(c.to_ascii_lowercase());
-        } else {
-            out.extend(c.to_lowercase());
-        }
-    }
-    out
-}
-
 /// Longest word of a class name that is told.
 pub const CLASS_WORD_BYTES: usize = 24;
 
