@@ -221,7 +221,7 @@ mod tests {
         graph.columns(&links).unwrap();
         let cached = graph.held_bytes() - pages_alone;
         assert!((7 << 20..=8 << 20).contains(&cached), "{cached}");
-        // What does not fit is resolved all the same.
+        // A target that does not fit is resolved all the same.
         graph.columns(&links).unwrap();
         assert_eq!(graph.held_bytes() - pages_alone, cached);
     }

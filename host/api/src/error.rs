@@ -209,7 +209,7 @@ impl ApiError {
             Code::InvalidInput,
             format!("Content-Encoding: must be identity, not `{coding}`"),
         );
-        // What would be taken (RFC 9110, section 12.5.3).
+        // The codings that are accepted (RFC 9110, section 12.5.3).
         error.headers.push((
             header::ACCEPT_ENCODING,
             HeaderValue::from_static("identity"),

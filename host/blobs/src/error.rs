@@ -85,7 +85,7 @@ impl BlobError {
                     return Self::no_bucket(operation);
                 }
                 let message = brief(&whole);
-                // Of a list, `object_store` does not tell a refusal apart either.
+                // For lists, `object_store` does not report a refusal as such either.
                 if ["401 Unauthorized", "403 Forbidden"]
                     .iter()
                     .any(|status| said.contains(status))

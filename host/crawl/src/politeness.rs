@@ -416,7 +416,7 @@ mod tests {
         let careful = plain();
         careful.ask(DELAY, now);
         assert_eq!(careful.take(now + DELAY), Ok(()));
-        // What all are asked for binds a run with headers of its own, too.
+        // A pause that the host asks of everybody binds a run with headers of its own, too.
         careful.close_until(now + HOUR * 2);
         assert_eq!(shaped.take(now + HOUR), Err(now + HOUR * 2));
     }

@@ -289,7 +289,7 @@ mod tests {
         for changed in [0, whole.len() / 2, whole.len() - 1] {
             let mut damaged = whole.clone();
             damaged[changed] ^= 1;
-            // As a new file: what is mapped must not change.
+            // Written as a new file, because a mapped file must not change.
             fs::remove_file(&path).unwrap();
             fs::write(&path, damaged).unwrap();
             assert!(cache.load(&engine, digest).is_none(), "{changed}");

@@ -103,7 +103,7 @@ impl Plan {
         };
         for plugin in plugins {
             for role in &plugin.manifest.needs {
-                // What is wrong with a role is kept in `ranks`.
+                // The error of a role is kept in `ranks`.
                 let _ = walk.rank(role);
             }
         }

@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::to_ms;
 
-/// Duration of a lease. Whoever works longer renews it.
+/// Duration of a lease. A process that works longer renews it.
 const LEASE: TimeDelta = TimeDelta::seconds(45);
 
 /// Work that one process does at a time.

@@ -1,4 +1,4 @@
-//! What of the chosen subtree is not content.
+//! Finds the parts of the chosen subtree that are not content.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::text::letters;

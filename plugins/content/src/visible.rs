@@ -1,4 +1,4 @@
-//! What of a page no reader sees.
+//! Finds the parts of a page that no reader sees.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text::{self, Piece};

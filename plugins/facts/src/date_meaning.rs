@@ -1,4 +1,4 @@
-//! What the words beside a date say of it, in many languages.
+//! The meaning of a date by the words beside it, in many languages.
 
 /// What a text says of the date beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

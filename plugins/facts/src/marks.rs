@@ -1,4 +1,4 @@
-//! What is marked in the document itself: headings, Microdata, `time` elements.
+//! Elements of the document that state facts: headings, Microdata, `time`.
 
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::text::line;

@@ -1,4 +1,4 @@
-//! What stands around the headline: bylines and dates.
+//! Facts around the headline: bylines and dates.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::text::{collapse, is_hidden, line};

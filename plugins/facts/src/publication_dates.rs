@@ -1,4 +1,4 @@
-//! When the page was published and changed.
+//! The dates on which a page was published and changed.
 
 use orbweaver_sdk::text::collapse;
 
@@ -33,7 +33,7 @@ pub fn decide<'n>(
 ) -> Times {
     let manner = Manner::of(sources.language);
     let read = |value: &String| dates::read(value, manner);
-    // What is still to come has not happened.
+    // A date in the future is no date of publication.
     let answered = dates::read(sources.answered, manner).and_then(|date| day_number(&date));
     let is_past = |date: &String| match (day_number(date), answered) {
         (Some(day), Some(answered)) => day <= answered + 1,

@@ -1,4 +1,4 @@
-//! What must be true at the end, asked through the API.
+//! Checks at the end of a soak, through the API.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -257,7 +257,7 @@ async fn write(
         drop((records, places));
         let is_awaited = !barriers.is_empty();
         for done in barriers {
-            // Whoever waited may be gone.
+            // The receiver may have stopped waiting.
             let _ = done.send(());
         }
         if !is_awaited && queue.is_empty() {

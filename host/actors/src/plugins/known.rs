@@ -1,4 +1,4 @@
-//! What a node has done about each upload: loaded it, or failed to.
+//! The state of each upload on this node: loaded, or failed to load.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -285,7 +285,7 @@ mod tests {
                 "once more"
             );
         }
-        // Of one component with other grants, the grants are the change.
+        // If only the grants of the same component differ, they are the change.
         let other_grants = |mut of: Target| {
             of.grants = Some("[]".to_owned());
             of
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(known.others(&HashMap::new()), std::slice::from_ref(&key));
         let again = under(1, &["http"], 64);
         assert_eq!(known.todo(&key, &again, now), Todo::Load);
-        // What served is still known.
+        // The version that served is still known.
         assert!(!known.failed(&key, Some(under(2, &[], 64)), now));
     }
 }

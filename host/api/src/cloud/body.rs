@@ -1,4 +1,4 @@
-//! What the cloud endpoints' requests and work have in common.
+//! Fields and code shared by the cloud endpoints.
 
 use bytes::Bytes;
 use orbweaver_core::country::is_iso2;

@@ -45,7 +45,7 @@ pub(super) async fn search(
             let bytes = page.parts().html.len();
             let begin = move || page_text(&page.parts().html, "", SNIPPET_BYTES);
             let (facts, snippet) = blocking_of(bytes, begin).await?;
-            // Of pages without room, and of one without content, there is the snippet.
+            // Pages that do not fit, or have no content, are answered with the snippet.
             let content = match room.check() {
                 Ok(()) => pipeline.convert(&mut document, format, false).await,
                 Err(_) => Ok(snippet.clone()),

@@ -1,4 +1,4 @@
-//! What plugins did to a URL, for the run's task: counts, notes, and a reason to end the run.
+//! Report of the plugins' work on a URL to the run's task: counts, notes, and a reason to end the run.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -1,4 +1,4 @@
-//! What a run knows of: its seed, links and sitemaps.
+//! Discovery of a run's URLs: its seed, links and sitemaps.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Crawler {
         let Some(from) = self.window.wants() else {
             return Ok(());
         };
-        // What is not written yet can't be read, and is in order behind what is.
+        // URLs that are not written yet can't be read, and come in order behind those that are.
         let complete = *self.handle.written.borrow() >= self.sent;
         let shared = Arc::clone(&self.shared);
         let store = &shared.crawls.store;

@@ -88,7 +88,7 @@ impl Crawler {
                 return Ok(());
             }
             if self.capped.is_some() && self.fetches.is_empty() {
-                // What the project may have is the run's worker's to decide.
+                // The run's worker decides how many pages the project may use.
                 self.flush().await;
                 return self.give_up_part().await;
             }
@@ -163,7 +163,7 @@ impl Crawler {
                 let url = Resolved::parse(&entry.url);
                 let placed = url.and_then(|url| Some((self.host(&url)?, self.hash(&url))));
                 let Some((host, hash)) = placed else {
-                    // As the run's worker does; it waits for a report of every URL.
+                    // The run's worker does the same; it waits for a report of every URL.
                     self.report(&entry, ReportedEnd::Skipped(Skipped::Duplicate));
                     continue;
                 };
@@ -205,7 +205,7 @@ impl Crawler {
             return;
         };
         let page = ReportedPage::new(fetched, entry.depth, follows, &mut helping.told);
-        // As the run's worker does with every URL that it admits.
+        // The run's worker does the same with every URL that it admits.
         for hash in page.hashes() {
             self.shared.hooks.know(hash);
         }

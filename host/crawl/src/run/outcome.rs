@@ -1,4 +1,4 @@
-//! What becomes of a fetch: a page, another try, or a failure.
+//! Outcomes of a fetch: a page, another try, or a failure.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -50,7 +50,7 @@ impl Crawler {
                 break;
             }
         }
-        // What waits is read from the database next.
+        // URLs that wait are read from the database next.
         self.flush().await;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What earlier workers of a run have left.
+//! Resumes a run from the state that its earlier workers have stored.
 
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ impl Crawler {
                     measured.insert(page.key_hash, distance);
                     let next = distance.saturating_add(1);
                     let mut leads_on = false;
-                    // What its links were skipped for; those that a hook left out count apart.
+                    // The reasons its links were skipped for; links that a hook left out are counted apart.
                     let reason = match u32::from(fetched_at) < self.shared.spec.depth {
                         true if self.shared.hooks.is_empty() => Some(SkipReason::Budget),
                         true => None,

@@ -1,4 +1,4 @@
-//! What to do about a permission that a plugin needs and does not have.
+//! Messages about a missing permission: which one a plugin needs, and how to grant it.
 
 use super::{EffectivePermissions, Permissions};
 

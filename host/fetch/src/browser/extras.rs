@@ -118,7 +118,7 @@ impl Tab {
                 return Ok(false);
             };
             found?;
-            // What brought the element may still be at work.
+            // The script that added the element may still be running.
             self.settle(request.wait_for, deadline).await?;
         }
         if let Some(pause) = request.extras.pause {

@@ -1,4 +1,4 @@
-//! What a browser's processes take of the machine, looked at while pages run.
+//! Measures the resources that a browser's processes use while pages run.
 //!
 //! A page may allocate a gigabyte a second, outside the heap that V8 bounds. So a page that takes too
 //! much memory is ended while it runs, or the browser with it if no single page is the cause. A page

@@ -162,7 +162,7 @@ impl Registry {
 
     async fn request(&self, call: &Call<'_>, authorization: Option<String>) -> Result<Response> {
         let mut headers = call.headers.clone();
-        // What is verified are the bytes that are stored.
+        // The verified bytes are those that are stored.
         headers.push(("accept-encoding".to_owned(), "identity".to_owned()));
         if let Some(authorization) = authorization {
             headers.push(("authorization".to_owned(), authorization));

@@ -160,7 +160,7 @@ impl Crawl {
                     false => Ok(()),
                 };
                 let is_kept = is_ours && has_room.is_ok();
-                // What was paid for is billed in any case.
+                // A page that was paid for is billed in any case.
                 if is_kept || page.cost_micros > 0 {
                     let cost = page.cost_micros;
                     let usage = block.usage(token(billed), CALL, Amount::cloud(1), cost);

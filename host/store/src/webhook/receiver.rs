@@ -1,4 +1,4 @@
-//! Where a project is told of what belongs to no run: the receiver, and what it was told of the
+//! Receivers of a project's events that belong to no run, and the deliveries to them about the
 //! quarantine of plugins.
 
 use chrono::{DateTime, TimeDelta, Utc};

@@ -159,7 +159,7 @@ impl Attempt<'_> {
             Ok(file) => file,
             Err(failure) => return self.failed(failure).await,
         };
-        // What is left of an attempt whose process died.
+        // Parts that an attempt has left whose process died.
         if let Some(upload) = &self.export.upload {
             abort(&file, upload).await;
         }

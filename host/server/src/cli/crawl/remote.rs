@@ -75,7 +75,7 @@ impl Crawl {
                 id.context("the answer is not a run")?
             }
         };
-        // What a run of another command asked for is not known here.
+        // The options of a run that another command started are not known here.
         let default = || {
             self.resume
                 .is_none()

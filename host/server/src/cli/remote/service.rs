@@ -60,7 +60,7 @@ impl Service {
         if !url.username().is_empty() || url.password().is_some() {
             bail!("the service's address must have no user and password");
         }
-        // Whoever runs this chose the address, which may be this machine.
+        // The user chose the address, which may be this machine.
         let nets = ["0.0.0.0/0", "::/0"].map(str::parse);
         let mut config = FetchConfig {
             allow_nets: nets.into_iter().collect::<Result<_, _>>()?,
