@@ -30,7 +30,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Known {
     targets: HashMap<Box<str>, i64>,
-    /// Of the URLs, with what each entry takes beside its own.
+    /// Bytes of the URLs, with the overhead of each entry.
     bytes: usize,
 }
 

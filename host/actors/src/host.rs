@@ -60,7 +60,7 @@ pub(super) struct CallHost {
     refusals: Mutex<Vec<Refusal>>,
     /// A finished run of the project, the last one whose pages the plugin read.
     finished_run: Mutex<Option<i64>>,
-    /// Of the run whose links the plugin reads.
+    /// The graph of the run whose links the plugin reads.
     graph: tokio::sync::OnceCell<Graph>,
     values: ProjectValues,
 }

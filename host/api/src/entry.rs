@@ -145,7 +145,7 @@ impl Connection {
                 }
                 response = memory_limit::answered(&app.answer_memory, &scope, response);
                 let mut verdict = scope.rate().cloned().or(keyless);
-                // Also where the answer needs no key: whoever sends a wrong one has none.
+                // Also where the answer needs no key: a client with a wrong key counts as one without.
                 if has_key && scope.principal().is_none() && !is_free(&uri) {
                     match app.rates.count_keyless(client) {
                         Ok(counted) => verdict = counted,

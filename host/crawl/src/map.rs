@@ -88,7 +88,7 @@ pub enum UrlSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = MapUrl)]
 pub struct MappedUrl {
-    /// As it was found, resolved.
+    /// The URL as it was found, resolved.
     pub url: String,
     /// Where it was found first.
     pub source: UrlSource,

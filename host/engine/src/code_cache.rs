@@ -31,7 +31,7 @@ pub(crate) struct CodeCache {
 const PROJECTS: &str = "projects";
 
 const CHECKSUM_BYTES: usize = 32;
-/// Of the files: programs that write them otherwise may share the folder.
+/// Version of the files' format: programs that write another one may share the folder.
 const FORMAT: u8 = 2;
 /// Bytes of a file that are read at a time to check it.
 const CHUNK: usize = 64 << 10;

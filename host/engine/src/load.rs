@@ -53,7 +53,7 @@ const KEPT_COMPONENTS: u64 = 128;
 /// What compiled and linked code depends on.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct CodeKey {
-    /// Of the component without its manifest: plugins of the same code share it.
+    /// Digest of the component without its manifest: plugins of the same code share it.
     code: Digest,
     /// What it exports.
     world: World,
@@ -257,7 +257,7 @@ impl Loader {
 /// A component that was read.
 struct Inspected {
     found: Inspection,
-    /// Of all its bytes.
+    /// The digest of all its bytes.
     digest: Digest,
     /// Its bytes without the manifest.
     code: Arc<[u8]>,

@@ -99,7 +99,7 @@ impl RobotsAnswer {
         Self::read(None, &[], None)
     }
 
-    /// Of a response's body; no status stands for no response.
+    /// Reads a response's body; no status stands for no response.
     fn read(status: Option<u16>, body: &[u8], error: Option<FetchError>) -> Self {
         let found = status.is_some_and(|status| (200..300).contains(&status));
         // An HTML page sent for every path is not a robots.txt, whatever lines it contains.

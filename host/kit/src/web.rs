@@ -88,7 +88,7 @@ impl Exchange {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Failure {
-    /// Of the WIT's `error`.
+    /// The code of the WIT's `error`.
     code: String,
     message: String,
 }

@@ -50,7 +50,7 @@ impl ChangeWatch {
 /// What a look found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// As the connection that asks sees it.
+    /// The version that the asking connection sees.
     Version(i64),
     Snapshot(String),
     /// Commits of this process, where the database is in memory.
@@ -64,7 +64,7 @@ enum State {
 pub(crate) struct ChangeWatches {
     looking: OnceLock<Looking>,
     notices: Notices,
-    /// Where to listen, if not where the statements go.
+    /// The server to listen at, if not the one of the statements.
     direct: Option<PgConnectOptions>,
 }
 

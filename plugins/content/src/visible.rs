@@ -6,7 +6,7 @@ use orbweaver_sdk::text::{self, Piece};
 /// How an element's attributes change its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// As its tag says.
+    /// Visible as its tag says.
     Usual,
     /// No reader sees it.
     Hidden,

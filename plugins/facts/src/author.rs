@@ -136,9 +136,9 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
 /// What JSON-LD states of the content's author.
 #[derive(Default)]
 struct Stated {
-    /// Of an article, a post or the like.
+    /// The author of an article, a post or the like.
     of_text: Option<String>,
-    /// Of anything.
+    /// Authors of anything.
     persons: Option<String>,
     organisations: Option<String>,
 }

@@ -13,9 +13,9 @@ use crate::date_meaning::{Stamp, DateMeaning};
 /// Both times, ISO 8601.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Of publication.
+    /// The time of publication.
     pub published: Option<String>,
-    /// Of the last change.
+    /// The time of the last change.
     pub modified: Option<String>,
 }
 

@@ -83,7 +83,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Of a request.
+    /// The work of a request.
     pub fn new(ctx: &Ctx, token: UsageToken, call: &'static str) -> Self {
         Self {
             app: ctx.app.clone(),

@@ -156,7 +156,7 @@ impl From<DifferentPage> for Changed {
 }
 
 impl Diff {
-    /// Of all differing pages, or of that of one URL.
+    /// The differences of all pages, or of the page with one URL.
     fn new(runs: TwoRuns, diff: RunDiff, url: Option<&str>) -> Self {
         let named = |page: &DifferentPage| url.is_none_or(|url| page.url == url);
         let singles =

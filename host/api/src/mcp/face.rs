@@ -35,7 +35,7 @@ const INSTRUCTIONS: &str = "Orbweaver fetches, crawls and extracts the web. `sca
 /// Whose calls a server answers.
 #[derive(Clone)]
 pub(super) enum Caller {
-    /// Whoever's key the HTTP request carries.
+    /// The owner of the key that the HTTP request carries.
     Request,
     /// The one user of this process.
     Local(Arc<dyn Fn() -> Ctx + Send + Sync>),

@@ -34,7 +34,7 @@ const VERSION: &str = "0.4.1";
 /// How long the document waits for plugins that are still being compiled.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// As it is written in the document; see [`WARNINGS`](crate::warnings::WARNINGS).
+/// The header's name as the document has it; see [`WARNINGS`](crate::warnings::WARNINGS).
 const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
 
 #[derive(utoipa::OpenApi)]
@@ -123,7 +123,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, put, post, delete, patch].into_iter().flatten()
 }
 
-/// Describes the header that names what the request named in vain.
+/// Describes the header that names unknown fields of the request.
 fn warns(operation: &mut Operation) {
     let responses = &mut operation.responses.responses;
     for (_, response) in responses

@@ -72,7 +72,7 @@ pub(super) struct BulkRequest {
 /// `urls` as it is given. Its length is checked before its items.
 #[derive(Debug)]
 struct GivenUrls {
-    /// As many as there may be.
+    /// The first values, up to the allowed number.
     first: Vec<Value>,
     /// How many there are.
     count: usize,
@@ -137,15 +137,15 @@ pub(super) struct BulkResult<'a> {
 
 #[derive(Serialize, ToSchema)]
 struct BulkItem<'a> {
-    /// As in the request.
+    /// The URL as the request has it.
     url: &'a str,
     /// Whether there is a result.
     ok: bool,
-    /// Where `ok` is true.
+    /// The result; present if `ok` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<ScanResult>)]
     result: Option<&'a RawValue>,
-    /// Where `ok` is false.
+    /// The error; present if `ok` is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     error: Option<String>,

@@ -97,7 +97,7 @@ fn fitting(room: &AnswerBudget, content: String, instead: String) -> String {
     }
 }
 
-/// A search's price, spread over its results; without any it is spent in vain.
+/// A search's price, spread over its results; without results it counts as spent for nothing.
 fn share(micros: u64, results: usize, spent: &Spent) -> u64 {
     if results == 0 {
         spent.add(micros);

@@ -21,17 +21,17 @@ use orbweaver_accounts::{billing, mail};
 const MAX_EMAIL: usize = 254;
 const MAX_TOKEN: usize = 2_048;
 
-/// A small body: whoever sends it has no key.
+/// A small body, because its sender has no key.
 type Body = Payload<SignupRequest, AtMost<{ 64 << 10 }>>;
 
-/// Who wants a project.
+/// A request for a new project.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(example = json!({"project_name": "my-project", "email": "me@example.com"}))]
 pub(super) struct SignupRequest {
     /// Letters, digits, underscores and hyphens; unique.
     #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]
     project_name: String,
-    /// Where the key goes.
+    /// The address to which the key is sent.
     #[schema(format = "email", max_length = 254)]
     email: String,
     /// free, pro, agency or studio.

@@ -84,7 +84,7 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    /// Of a run that has stored so many notes under earlier workers.
+    /// The notes of a run that has stored so many under earlier workers.
     pub fn resumed(stored: u64) -> Self {
         Self {
             known: HashSet::new(),

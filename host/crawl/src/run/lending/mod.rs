@@ -198,7 +198,7 @@ impl Lending {
         }
     }
 
-    /// Where the fewest hosts are.
+    /// The place with the fewest hosts.
     fn emptiest(&self) -> Place {
         let mut best = (self.hosts_here, Place::Here);
         for (number, part) in &self.parts {
@@ -226,7 +226,7 @@ impl Lending {
     }
 }
 
-/// Where a host's next URL is fetched.
+/// The place where a host's next URL is fetched.
 pub(super) enum Turn {
     Here,
     /// By the worker of this part.
