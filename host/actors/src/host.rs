@@ -257,7 +257,7 @@ impl HttpHost for CallHost {
         let method: Method = request
             .method
             .parse()
-            .map_err(|_| CodedError::invalid("method: GET, HEAD or POST".to_owned()))?;
+            .map_err(|_| CodedError::invalid("method: must be GET, HEAD or POST".to_owned()))?;
         let allowed = Arc::clone(&request.allowed);
         let secret_hosts = secrets.hosts();
         let mut headers = request.headers;

@@ -123,7 +123,7 @@ pub async fn map(
 ) -> Result<SiteMap, ScanError> {
     let deadline = Instant::now() + SITE_TIMEOUT;
     let internal = |error: &dyn std::fmt::Display| ScanError::Internal(error.to_string());
-    let seed = Resolved::parse(&spec.url).ok_or_else(|| internal(&"the seed is no URL"))?;
+    let seed = Resolved::parse(&spec.url).ok_or_else(|| internal(&"the seed is not a URL"))?;
     let patterns = PathPatterns::compile(&[], &[]).map_err(|error| internal(&error))?;
     let site = CrawlSpec {
         subdomains: spec.subdomains,

@@ -163,7 +163,7 @@ impl Web {
         let method: Method = request
             .method
             .parse()
-            .map_err(|_| CodedError::invalid("method: GET, HEAD or POST".to_owned()))?;
+            .map_err(|_| CodedError::invalid("method: must be GET, HEAD or POST".to_owned()))?;
         let mut headers = request.headers.clone();
         let mut values = Vec::new();
         for secret in &request.secrets {

@@ -164,7 +164,7 @@ async fn a_component_goes_through_a_registry_unchanged_and_pinned() {
     assert_eq!(fs::read(machine.installed()).expect("a file"), bytes);
     let update = ["install", &reference, "--plain-http", "--update"];
     let asked = machine.plugin(&update).await;
-    refused(&asked, "--yes installs it without a question");
+    refused(&asked, "--yes installs without asking");
     assert!(said(&asked).contains("+ wasi=clocks"), "{}", said(&asked));
     assert_eq!(fs::read(machine.installed()).expect("a file"), bytes);
     done(&machine.plugin(&[&update[..], &["--yes"]].concat()).await);

@@ -84,7 +84,7 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
     for upload in &uploads {
         if kind(&upload.key.kind).is_none() {
             let kind = &upload.key.kind;
-            tracing::warn!(kind, "an uploaded plugin of a kind unknown here");
+            tracing::warn!(kind, "uploaded plugin is of an unknown kind; skipped");
         } else if let Some(target) = wanted(actors, upload) {
             targets.insert(upload.key.clone(), target);
         }

@@ -121,7 +121,7 @@ pub(super) struct NewIntent {
     request_body = SignupRequest,
     responses(
         (status = 200, description = "The project and its key, or where to pay", body = SignedUp),
-        (status = 403, description = "This server takes no signups", body = ErrorBody),
+        (status = 403, description = "Signups are disabled on this server", body = ErrorBody),
         (status = 422, description = "A field breaks a rule, the name is taken, the challenge \
                                       was not passed, or there were too many attempts",
          body = ErrorBody),
@@ -137,7 +137,7 @@ pub(super) async fn signup(
     request: Request,
 ) -> Result<Response, ApiError> {
     if !app.accounts.signup.is_open() {
-        return Err(ApiError::forbidden("this server takes no signups"));
+        return Err(ApiError::forbidden("signups are disabled on this server"));
     }
     let payload: Body = Body::from_request(request, &app).await?;
     let applicant = payload.value.check(scope.client())?;

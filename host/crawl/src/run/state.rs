@@ -175,7 +175,7 @@ impl Crawler {
         engine.lending = Lending::new(allowed, store.notices(Topic::Parts));
         engine.end = Some(end(&shared.crawls, leased).await);
         engine.resume(&leased.run).await?;
-        let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
+        let seed = Resolved::parse(&spec.url).context("the seed is not a URL")?;
         engine.begin(&seed).await;
         Ok(engine)
     }
@@ -213,7 +213,7 @@ impl Crawler {
         let config = crawls.config.clone();
         let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
         let notes: Notes = serde_json::from_str(&leased.engine_state).unwrap_or_default();
-        let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
+        let seed = Resolved::parse(&spec.url).context("the seed is not a URL")?;
         let (include, exclude) = (spec.include_paths.clone(), spec.exclude_paths.clone());
         let work = PathPatterns::work(&include, &exclude);
         let compile = move || PathPatterns::compile(&include, &exclude);
@@ -234,7 +234,7 @@ impl Crawler {
         let fetcher = crawls.pipeline.fetcher.of_project(leased.run.project);
         let shared = Shared {
             lease: leased.lease,
-            seed: Base::from_resolved(seed).context("the seed is no URL")?,
+            seed: Base::from_resolved(seed).context("the seed is not a URL")?,
             scope: ArcSwap::from_pointee(scope),
             rules: KeyRules {
                 drop_tracking: config.drop_tracking,

@@ -132,7 +132,7 @@ impl Registry {
         let scheme = if self.is_plain { "http" } else { "https" };
         let url = Url::parse(&format!("{scheme}://{host}/v2/{repository}/{path}"))?;
         if self.is_plain && !is_here(&url) {
-            bail!("--plain-http is for a registry on this machine, and {host} is another one");
+            bail!("--plain-http is only for registries on this machine, and {host} is not one");
         }
         Ok(url)
     }
@@ -195,7 +195,7 @@ impl Registry {
         }
         let challenge = Challenge::parse(rest);
         let mut realm = Url::parse(&challenge.realm)
-            .with_context(|| format!("{}: its token service is no URL", call.reference.host))?;
+            .with_context(|| format!("{}: the address of its token service is not a URL", call.reference.host))?;
         let is_safe = realm.scheme() == "https" || (self.is_plain && is_here(&realm));
         if !is_safe {
             bail!("{}: its token service is not https", call.reference.host);
@@ -224,10 +224,10 @@ impl Registry {
         let answer = answer.with_context(|| format!("token service {}", shown(&realm)))?;
         if answer.status != 200 {
             let why = message(&answer);
-            bail!("{} gives no token: {}{why}", shown(&realm), answer.status);
+            bail!("{} returned no token: {}{why}", shown(&realm), answer.status);
         }
         let token: Token = serde_json::from_slice(&answer.body)
-            .with_context(|| format!("{} gives no token", shown(&realm)))?;
+            .with_context(|| format!("{} returned no token", shown(&realm)))?;
         Ok(token
             .token
             .or(token.access_token)
@@ -302,7 +302,7 @@ impl Registry {
         let location = begun.headers.get("location").unwrap_or_default();
         let mut place = start
             .join(location)
-            .with_context(|| format!("{reference}: its upload is no URL"))?;
+            .with_context(|| format!("{reference}: the registry's upload location is not a URL"))?;
         if place.scheme() != start.scheme() {
             bail!("{reference}: its upload is not {}", start.scheme());
         }

@@ -243,7 +243,7 @@ impl PublishOptions {
 /// Asks at a terminal whether to go on.
 fn is_agreed() -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        bail!("--yes installs it without a question, which nobody is there to answer");
+        bail!("cannot ask for confirmation without a terminal; --yes installs without asking");
     }
     eprint!("Install it? [y/N] ");
     std::io::stderr().flush()?;
