@@ -286,7 +286,10 @@ async fn a_run_goes_on_with_a_hook_s_newer_version_and_notices_its_removal() {
     origin
         .set("/robots.txt", Reply::text(""))
         .set("/", Reply::html("<title>1</title><a href=/held/2>2</a>"))
-        .set("/held/2", Reply::html("<title>2</title><a href=/held/3>3</a>"))
+        .set(
+            "/held/2",
+            Reply::html("<title>2</title><a href=/held/3>3</a>"),
+        )
         .set("/held/3", Reply::html("<title>3</title>"));
     let body = json!({
         "url": origin.url("/"),

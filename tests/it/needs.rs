@@ -1,6 +1,5 @@
 //! Extractors that need the outputs of others, in scans.
 
-
 use orbweaver_engine::manifest;
 use orbweaver_store::{NewPluginVersion, PluginBounds, PluginKey};
 use serde_json::{Value, json};

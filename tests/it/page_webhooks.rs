@@ -76,7 +76,10 @@ impl Told {
     async fn once(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let path = format!("/v1/crawls/{}", self.run());
         let client = self.service.client();
-        client.until(&path, |answer| wanted(&answer.ok())).await.ok()
+        client
+            .until(&path, |answer| wanted(&answer.ok()))
+            .await
+            .ok()
     }
 
     async fn deliveries(&self) -> Vec<Value> {

@@ -57,7 +57,9 @@ impl Limiter {
     pub fn new(fixed: Option<u32>, max: u32) -> Self {
         let max = f64::from(max.max(1));
         Self {
-            limit: fixed.map_or(START.min(max), |fixed| f64::from(fixed.clamp(1, MAX_CONCURRENCY))),
+            limit: fixed.map_or(START.min(max), |fixed| {
+                f64::from(fixed.clamp(1, MAX_CONCURRENCY))
+            }),
             max,
             adapts: fixed.is_none(),
             slow_start: true,

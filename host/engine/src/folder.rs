@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use notify::Watcher as _;
 
 use crate::bundle::Bundle;
-use crate::pending::PluginFile;
 use crate::error::LoadError;
 use crate::folder_scan::{Fingerprint, STILL, scan, settle};
 use crate::inner::Inner;
 use crate::kind::Kind;
 use crate::load::{Grants, file_name};
+use crate::pending::PluginFile;
 use crate::plugin::{Plugin, PluginInfo, Source};
 
 /// Polling interval where no notifications arrive: network and overlay file systems.
@@ -94,7 +94,9 @@ fn begin(inner: &Inner) -> Result<(), (PathBuf, io::Error)> {
         .filter(|(file, _)| is_needed(inner, file))
         .collect();
     embedded.sort_by_key(|(file, size)| rank(file, *size));
-    inner.pending.add(embedded.into_iter().map(|(file, _)| file));
+    inner
+        .pending
+        .add(embedded.into_iter().map(|(file, _)| file));
     if let Some(dir) = &inner.config.plugin_dir {
         let found = scan(dir).map_err(|error| (dir.clone(), error))?;
         inner.pending.add(changes(inner, found));

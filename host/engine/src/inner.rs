@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 
-use crate::pending::{Pending, PluginFile};
 use crate::config::EngineConfig;
 use crate::error::{Limit, LoadError, PluginError, StartError};
 use crate::folder_retry::Retries;
@@ -23,6 +22,7 @@ use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
 use crate::lane::Lane;
 use crate::load::{Grants, Loader};
+use crate::pending::{Pending, PluginFile};
 use crate::plugin::{Plugin, Source};
 use crate::pool::Pool;
 use crate::registry::{Id, Registry};

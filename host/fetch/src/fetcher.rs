@@ -19,9 +19,9 @@ use crate::bodies::{Bodies, Receipt};
 use crate::classify;
 use crate::client::{Clients, ConfigError, Connections};
 use crate::config::{FetchConfig, Limits};
-use crate::hop_state::HopState;
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::exchange::{self, Bounds, Received};
+use crate::hop_state::HopState;
 use crate::pools::{Candidate, Pools};
 use crate::proxy::{ProxyPool, ProxyUrl};
 use crate::proxy_answer;
@@ -350,9 +350,7 @@ impl Fetcher {
                 // An idle connection may close just as it is reused, and a stream may be reset.
                 // Retried once on a new connection, for safe methods only.
                 Err(fault)
-                    if fault.stale
-                        && connections == Connections::Kept
-                        && hop.method.is_safe() =>
+                    if fault.stale && connections == Connections::Kept && hop.method.is_safe() =>
                 {
                     connections = Connections::Fresh;
                     metrics::counter!("orbweaver_fetch_retries_total").increment(1);

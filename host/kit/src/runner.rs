@@ -135,7 +135,8 @@ impl Runner {
             }
             Kind::Hook if delivers => {
                 let payload = call.payload.as_ref();
-                let payload = payload.context("payload: required; the webhook body that the hook is given")?;
+                let payload = payload
+                    .context("payload: required; the webhook body that the hook is given")?;
                 started = Instant::now();
                 self.delivery(plugin, call, payload).await
             }

@@ -7,9 +7,9 @@ use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{Amount, CloudMode, NewUsage};
 
+use crate::answer_budget::AnswerBudget;
 use crate::cloud::Spent;
 use crate::context::Scans;
-use crate::answer_budget::AnswerBudget;
 
 /// How a scan is billed.
 #[derive(Debug)]

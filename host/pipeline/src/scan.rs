@@ -13,6 +13,7 @@ use orbweaver_store::{CloudMode, Principal};
 use url::Url;
 
 use crate::answer::{Besides, assemble};
+use crate::answer_budget::AnswerBudget;
 use crate::blocking::sized;
 use crate::charge::{Bill, Charge, base_amount};
 use crate::cloud::{Answered, NO_MODEL, micros};
@@ -25,7 +26,6 @@ use crate::kept_answers::{KeptAnswer, PageKey, SHARED};
 use crate::picture;
 use crate::pipeline::Pipeline;
 use crate::roles::Outcome;
-use crate::answer_budget::AnswerBudget;
 use crate::site::Site;
 use crate::site_lookup::{Lookup, look_up};
 use crate::source::{self, PageRow, SourcedPage};
@@ -188,7 +188,15 @@ async fn answer(
         Some((picture, cut)) => (Some(picture), is_cut || cut),
         None => (None, is_cut),
     };
-    let prompted = ask_model(scans, pipeline, principal.project, spec, &mut document, charge).await;
+    let prompted = ask_model(
+        scans,
+        pipeline,
+        principal.project,
+        spec,
+        &mut document,
+        charge,
+    )
+    .await;
     let parts = AnswerParts {
         mode: page_key.mode,
         content: spec.content.clone(),

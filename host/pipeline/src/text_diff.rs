@@ -85,7 +85,9 @@ impl Pipeline {
 
 fn compare(old: &str, new: &str) -> TextChange {
     let (old, new) = (start(old, MAX_TEXT), start(new, MAX_TEXT));
-    let lines = TextDiff::configure().timeout(COMPARISON_TIMEOUT).diff_lines(old, new);
+    let lines = TextDiff::configure()
+        .timeout(COMPARISON_TIMEOUT)
+        .diff_lines(old, new);
     let unified = lines
         .unified_diff()
         .context_radius(CONTEXT)

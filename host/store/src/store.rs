@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use orbweaver_blobs::Blobs;
 use tokio::sync::watch;
 
+use crate::change_watch::{ChangeWatch, ChangeWatches};
 use crate::db::{self, Db, Options, read};
 use crate::error::StoreError;
 use crate::logs::recent::RecentLogs;
 use crate::notices::Topic;
-use crate::change_watch::{ChangeWatch, ChangeWatches};
 use crate::replicas::Replicas;
 use crate::writer::Writer;
 

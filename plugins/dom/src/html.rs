@@ -218,12 +218,18 @@ mod tests {
             ("<noembed>a<b>&amp;</noembed>", None),
             ("<noframes>a<b>&amp;</noframes>", None),
             ("<noscript>a<b>&amp;</noscript>", None),
-            ("<plaintext>a<b>&amp;", Some("<plaintext>a<b>&amp;</plaintext>")),
+            (
+                "<plaintext>a<b>&amp;",
+                Some("<plaintext>a<b>&amp;</plaintext>"),
+            ),
             // The same names in another namespace are elements as others.
             ("<svg><style>&lt;</style></svg>", None),
             ("<svg><source></source></svg>", None),
             // Texts whose source is parsed, but not for tags.
-            ("<textarea>a<b>&amp;</textarea>", Some("<textarea>a&lt;b&gt;&amp;</textarea>")),
+            (
+                "<textarea>a<b>&amp;</textarea>",
+                Some("<textarea>a&lt;b&gt;&amp;</textarea>"),
+            ),
             // Special characters.
             ("<p>&amp; &lt; &gt; \" é ©&nbsp;</p>", None),
             (

@@ -117,7 +117,10 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
         .filter(|name| labelled || **name != "twitter:data1");
     for name in known {
         let mut found: Vec<String> = Vec::new();
-        for content in items.metas(head, std::slice::from_ref(name)).take(MAX_AUTHORS) {
+        for content in items
+            .metas(head, std::slice::from_ref(name))
+            .take(MAX_AUTHORS)
+        {
             if let Some(person) = names::name(content).filter(|person| !found.contains(person)) {
                 found.push(person);
             }

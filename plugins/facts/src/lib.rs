@@ -6,7 +6,7 @@
 //! no page costs more than a constant beyond its length.
 
 mod author;
-mod publication_dates;
+mod date_meaning;
 pub mod dates;
 mod headline;
 mod items;
@@ -16,10 +16,10 @@ mod marks;
 mod names;
 mod nearby;
 mod profile;
+mod publication_dates;
 mod site;
 mod text;
 mod things;
-mod date_meaning;
 mod topics;
 
 use std::cell::LazyCell;

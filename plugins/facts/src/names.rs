@@ -5,8 +5,8 @@ mod words;
 use orbweaver_sdk::dom::Node;
 use orbweaver_sdk::text::{ByFirstByte, collapse, line};
 
-use crate::dates::{self, Manner};
 use crate::date_meaning::{CHANGED, PUBLISHED};
+use crate::dates::{self, Manner};
 use words::{INTRODUCTIONS, LABELS, NOT_AUTHORS};
 
 /// Longest name, in bytes and in words.

@@ -4,12 +4,12 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::text::{collapse, is_hidden, line};
 
 use crate::Sources;
+use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner};
 use crate::marks::{Marks, time_value};
 use crate::names;
 use crate::profile::leads_to_profile;
 use crate::text::{CLASS_WORD_BYTES, class_words};
-use crate::date_meaning::{Stamp, DateMeaning};
 
 /// Nodes after and before the headline that are looked at.
 const AFTER: u32 = 200;
@@ -228,7 +228,11 @@ impl Nearby {
 
     fn stamp(&mut self, date: String, meaning: DateMeaning, doubt: u8) {
         if self.stamps.len() < MAX_FOUND {
-            self.stamps.push(Stamp { date, meaning, doubt });
+            self.stamps.push(Stamp {
+                date,
+                meaning,
+                doubt,
+            });
         }
     }
 }

@@ -3,12 +3,12 @@
 use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
+use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner, day_number};
 use crate::items::Items;
 use crate::marks::Marks;
 use crate::nearby::Nearby;
 use crate::things::{self, Thing};
-use crate::date_meaning::{Stamp, DateMeaning};
 
 /// Both times, ISO 8601.
 #[derive(Debug, Default, PartialEq, Eq)]

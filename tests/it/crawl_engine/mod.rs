@@ -8,7 +8,6 @@ mod reach;
 mod stored;
 mod whole;
 
-
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_core::setting::Millis;
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};

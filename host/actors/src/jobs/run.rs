@@ -12,9 +12,9 @@ use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use tracing::Instrument as _;
 
+use super::completion_webhook;
 use super::live::{Fate, JobHandle};
 use super::sink::JobSink;
-use super::completion_webhook;
 use crate::call::{CallError, explained};
 use crate::caller::Caller;
 use crate::context::Actors;

@@ -10,13 +10,13 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::ApiError;
-use crate::memory_limit;
 use crate::idempotency::UsageToken;
+use crate::memory_limit;
 use crate::scope::Scope;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Pipeline, AnswerBudget, ScanError, blocking_of, cost_token};
+use orbweaver_pipeline::{AnswerBudget, Document, Pipeline, ScanError, blocking_of, cost_token};
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -132,7 +132,11 @@ impl Work {
     /// 429 where there is none.
     pub fn hold(&self, bytes: usize) -> Result<(), ApiError> {
         let whole = 2 * bytes as u64;
-        Ok(memory_limit::grow(&self.app.answer_memory, &self.scope, whole)?)
+        Ok(memory_limit::grow(
+            &self.app.answer_memory,
+            &self.scope,
+            whole,
+        )?)
     }
 
     /// Loads a page, and bills it as one cloud page once its response is there and the answer has the
@@ -213,8 +217,6 @@ pub fn picture(loaded: &Loaded) -> Result<&Bytes, ApiError> {
         Some(Err(NoPicture::Failed(why))) => {
             Err(ApiError::fetch_failed(format!("no screenshot: {why}")))
         }
-        None => Err(ApiError::fetch_failed(
-            "the backend returned no screenshot",
-        )),
+        None => Err(ApiError::fetch_failed("the backend returned no screenshot")),
     }
 }

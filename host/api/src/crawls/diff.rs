@@ -11,8 +11,8 @@ use super::path::{self, TwoRuns};
 use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use crate::memory_limit;
 use crate::input::Query;
+use crate::memory_limit;
 
 /// Pages whose texts are compared for one answer.
 const MOST_TEXTS: usize = 25;

@@ -320,7 +320,11 @@ impl Follower {
         if self.commits.is_none() {
             self.commits = self.app.crawls.live.commits(self.run);
         }
-        let wait = if self.commits.is_some() { GAP } else { POLL_INTERVAL };
+        let wait = if self.commits.is_some() {
+            GAP
+        } else {
+            POLL_INTERVAL
+        };
         self.next_look = Instant::now() + wait;
     }
 

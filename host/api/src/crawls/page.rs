@@ -8,8 +8,8 @@ use super::path::{self, PagePath};
 use crate::answer::raw_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use crate::memory_limit;
 use crate::input::Query;
+use crate::memory_limit;
 use orbweaver_pipeline::{ExtractorOptions, PageContent, Parts, StoredError};
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -265,8 +265,7 @@ async fn read(body: Body, limit: usize, held: &mut Held) -> Result<Bytes, ApiErr
     let mut pieces = body.into_data_stream();
     let mut whole = BytesMut::new();
     while let Some(piece) = pieces.next().await {
-        let piece =
-            piece.map_err(|_| ApiError::bad_request("the request body is incomplete"))?;
+        let piece = piece.map_err(|_| ApiError::bad_request("the request body is incomplete"))?;
         if piece.len() > limit - whole.len() {
             return Err(ApiError::too_large(limit));
         }

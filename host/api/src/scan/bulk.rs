@@ -19,15 +19,15 @@ use crate::answer::raw_json;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors};
-use crate::memory_limit;
 use crate::idempotency::{self, IdempotencyHeader, UsageToken};
 use crate::input::{OfPages, Payload};
+use crate::memory_limit;
 use crate::validate;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_pipeline::browsing::Browsing;
 use orbweaver_pipeline::rules::{self, MAX_EXTRACTORS};
 use orbweaver_pipeline::{
-    self as pipeline, Bill, Content, ExtractRequest, Pipeline, AnswerBudget, ScanError, ScanResult,
+    self as pipeline, AnswerBudget, Bill, Content, ExtractRequest, Pipeline, ScanError, ScanResult,
     ScanSpec, sized,
 };
 

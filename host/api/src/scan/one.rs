@@ -15,15 +15,15 @@ use crate::answer::raw_json;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
-use crate::memory_limit;
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::{OfPages, Payload};
+use crate::memory_limit;
 use crate::validate;
 use orbweaver_fetch::{Action, PictureOptions};
 use orbweaver_pipeline::browsing::{BrowsingRequest, WaitRequest};
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
 use orbweaver_pipeline::{
-    self as pipeline, Bill, Content, ExtractRequest, Pipeline, AnswerBudget, ScanResult, ScanSpec,
+    self as pipeline, AnswerBudget, Bill, Content, ExtractRequest, Pipeline, ScanResult, ScanSpec,
 };
 
 /// A page to scan.

@@ -12,7 +12,7 @@ use crate::app::App;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, project_proxy};
 use orbweaver_pipeline::cloud::{Spent, micros};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, AnswerBudget, ScanError, blocking_of, sized};
+use orbweaver_pipeline::{AnswerBudget, Document, ScanError, blocking_of, sized};
 
 /// Results whose pages are fetched at once.
 const FETCHES: usize = 8;

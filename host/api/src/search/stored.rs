@@ -8,7 +8,7 @@ use orbweaver_store::Principal;
 use super::{SearchResult, fitting};
 use crate::app::App;
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, AnswerBudget, ScanError, blocking_of};
+use orbweaver_pipeline::{AnswerBudget, Document, ScanError, blocking_of};
 
 /// Terms of a query that count.
 const MAX_TERMS: usize = 32;

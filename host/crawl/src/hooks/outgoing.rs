@@ -56,7 +56,9 @@ fn check(change: &RequestChange) -> Result<(), String> {
     for (name, value) in &change.headers {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
         if name.eq_ignore_ascii_case("cookie") || name.eq_ignore_ascii_case("user-agent") {
-            return Err(format!("header `{shown}`: set it with the request change's own field"));
+            return Err(format!(
+                "header `{shown}`: set it with the request change's own field"
+            ));
         }
         if name.to_ascii_lowercase().starts_with("orbweaver-") {
             return Err(format!("header `{shown}` is reserved"));

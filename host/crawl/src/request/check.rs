@@ -8,9 +8,7 @@ use orbweaver_core::webhook::Event;
 use orbweaver_fetch::{Action, ProxyPool};
 use orbweaver_pipeline::browsing::{self, WaitRequest, WaitSpec};
 use orbweaver_pipeline::rules::{self, InvalidField};
-use orbweaver_pipeline::{
-    ExtractRequest, ExtractSpec, ExtractorOptions, Pipeline, blocking_of,
-};
+use orbweaver_pipeline::{ExtractRequest, ExtractSpec, ExtractorOptions, Pipeline, blocking_of};
 use serde_json::Value;
 
 use super::{CheckedCrawl, CrawlRequest, RequestError};

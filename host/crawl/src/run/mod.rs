@@ -1,15 +1,15 @@
 //! One run: decides what is fetched next, takes what fetches found, and ends it.
 
-mod skipped_links;
-mod part_reports;
 mod discover;
 mod helping;
 mod host;
 mod lending;
 mod outcome;
 mod pace;
+mod part_reports;
 mod report;
 mod resume;
+mod skipped_links;
 mod state;
 
 use std::panic::AssertUnwindSafe;

@@ -376,7 +376,11 @@ async fn fetch_in_turn(shared: Arc<Shared>, entry: Entry, host: usize, random: u
     };
     match AssertUnwindSafe(fetch).catch_unwind().await {
         Ok(outcome) => outcome,
-        Err(_) => fetch::broken(entry.clone(), host, "internal error while fetching this URL".to_owned()),
+        Err(_) => fetch::broken(
+            entry.clone(),
+            host,
+            "internal error while fetching this URL".to_owned(),
+        ),
     }
 }
 

@@ -20,10 +20,10 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::skipped_links::SkippedLinks;
 use super::helping::Helping;
 use super::host::Host;
 use super::lending::{Lending, may_lend};
+use super::skipped_links::SkippedLinks;
 use crate::commit::{CommitItem, Committer};
 use crate::concurrency::Limiter;
 use crate::context::Crawls;

@@ -61,7 +61,6 @@ pub struct SecretHeader {
     pub secret: String,
 }
 
-
 /// A proxy pool chosen by a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyChoice {

@@ -9,8 +9,8 @@ use super::session::{SessionCookies, jar};
 use super::steps::{PictureOptions, Viewport};
 use super::tab::{Tab, Trouble};
 use crate::cookies::CookieJar;
-use crate::hop_state::{given_cookies, is_cookie};
 use crate::error::{Fault, Kind, SubKind};
+use crate::hop_state::{given_cookies, is_cookie};
 
 #[derive(Deserialize)]
 struct Ignored {}

@@ -109,10 +109,7 @@ impl Manifest {
     /// The layer with the component.
     fn component(&self) -> Result<&Descriptor> {
         if self.config.media_type != CONFIG_TYPE {
-            bail!(
-                "not a component: its config is {}",
-                self.config.media_type
-            );
+            bail!("not a component: its config is {}", self.config.media_type);
         }
         let [layer] = self.layers.as_slice() else {
             bail!("not a component: it has {} layers", self.layers.len());

@@ -194,8 +194,12 @@ impl Registry {
             return Ok(None);
         }
         let challenge = Challenge::parse(rest);
-        let mut realm = Url::parse(&challenge.realm)
-            .with_context(|| format!("{}: the address of its token service is not a URL", call.reference.host))?;
+        let mut realm = Url::parse(&challenge.realm).with_context(|| {
+            format!(
+                "{}: the address of its token service is not a URL",
+                call.reference.host
+            )
+        })?;
         let is_safe = realm.scheme() == "https" || (self.is_plain && is_here(&realm));
         if !is_safe {
             bail!("{}: its token service is not https", call.reference.host);
@@ -224,7 +228,11 @@ impl Registry {
         let answer = answer.with_context(|| format!("token service {}", shown(&realm)))?;
         if answer.status != 200 {
             let why = message(&answer);
-            bail!("{} returned no token: {}{why}", shown(&realm), answer.status);
+            bail!(
+                "{} returned no token: {}{why}",
+                shown(&realm),
+                answer.status
+            );
         }
         let token: Token = serde_json::from_slice(&answer.body)
             .with_context(|| format!("{} returned no token", shown(&realm)))?;
@@ -260,7 +268,9 @@ impl Registry {
             );
         }
         if answer.body.len() as u64 != size || Digest::of(&answer.body) != *digest {
-            bail!("{reference}: the registry returned a blob with another size or digest than {digest}");
+            bail!(
+                "{reference}: the registry returned a blob with another size or digest than {digest}"
+            );
         }
         Ok(answer.body)
     }

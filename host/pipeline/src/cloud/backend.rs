@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{
-    FetchError, Fetcher, NoPicture, ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered, Request, Response,
+    FetchError, Fetcher, NoPicture, ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered,
+    Request, Response,
 };
 use orbweaver_store::Principal;
 

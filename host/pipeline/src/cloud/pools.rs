@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_fetch::{
-    Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer,
-};
+use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer};
 
 use super::backend::{
     Backend, Capabilities, Job, Loaded, NO_BROWSER, fetch_plain, loaded, render_request,

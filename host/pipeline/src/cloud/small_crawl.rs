@@ -19,6 +19,7 @@ use url::Url;
 
 use super::backend::{Choice, Job, WaitPoint, project_proxy};
 use super::money::Spent;
+use crate::answer_budget::AnswerBudget;
 use crate::blocking::blocking_of;
 use crate::charge::cost_token;
 use crate::context::Scans;
@@ -26,7 +27,6 @@ use crate::convert::Format;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::pipeline::Pipeline;
-use crate::answer_budget::AnswerBudget;
 
 /// Name of the call in usage events.
 const CALL: &str = "cloud-crawl";
@@ -217,7 +217,10 @@ impl Crawl {
                     return Ok(SmallCrawl { pages, cut });
                 }
                 Err(_) => {
-                    let cut = format!("the crawl took longer than {} seconds", CRAWL_TIMEOUT.as_secs());
+                    let cut = format!(
+                        "the crawl took longer than {} seconds",
+                        CRAWL_TIMEOUT.as_secs()
+                    );
                     return Ok(SmallCrawl {
                         pages,
                         cut: Some(cut),

@@ -95,7 +95,9 @@ pub(crate) async fn drop_before(pool: &PgPool, before: i64) -> Result<u64, Store
 /// The length of a new partition: a whole number of days.
 fn width(kept: i64) -> i64 {
     let days = kept / DAY;
-    (days / MAX_PARTITIONS).saturating_add(1).saturating_mul(DAY)
+    (days / MAX_PARTITIONS)
+        .saturating_add(1)
+        .saturating_mul(DAY)
 }
 
 /// The bounds of the first partition that is missing between `from` and `until`.

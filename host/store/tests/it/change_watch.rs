@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orbweaver_store::{KeyHash, NewKey, NewProject, Options, ChangeWatch, Store, Topic};
+use orbweaver_store::{ChangeWatch, KeyHash, NewKey, NewProject, Options, Store, Topic};
 use sqlx::Connection as _;
 use tokio::time::timeout;
 

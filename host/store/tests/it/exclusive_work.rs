@@ -1,7 +1,7 @@
 //! Work that one process does at a time.
 
 use chrono::TimeDelta;
-use orbweaver_store::{Options, ExclusiveWork, Store};
+use orbweaver_store::{ExclusiveWork, Options, Store};
 
 use crate::crawls::now;
 
@@ -14,7 +14,9 @@ async fn one_process_at_a_time_does_the_work(options: Options) {
     let other = Store::open(&options).await.unwrap();
     let begin = async |node: &Store, seconds: i64| {
         let at = now() + TimeDelta::seconds(seconds);
-        node.begin_exclusive_work(ExclusiveWork::Shrinking, at).await.unwrap()
+        node.begin_exclusive_work(ExclusiveWork::Shrinking, at)
+            .await
+            .unwrap()
     };
     let (one, two) = tokio::join!(begin(&store, 0), begin(&other, 0));
     assert!(one != two);

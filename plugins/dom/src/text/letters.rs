@@ -20,7 +20,10 @@ mod tests {
     #[test]
     fn letters_and_digits_are_left_in_lower_case() {
         assert_eq!(letters("The Daily-Mail, Nr. 7 ÄÖ!"), "thedailymailnr7äö");
-        assert_eq!(letters("The Podcast-Host.com №1 日本"), "thepodcasthostcom1日本");
+        assert_eq!(
+            letters("The Podcast-Host.com №1 日本"),
+            "thepodcasthostcom1日本"
+        );
         assert_eq!(letters(" – "), "");
     }
 }

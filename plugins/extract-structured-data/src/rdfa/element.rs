@@ -211,7 +211,12 @@ impl Walk<'_> {
             }
         }
         let rev = element.rev.iter().map(waiting(Way::Reverse));
-        element.rel.iter().map(waiting(forward)).chain(rev).collect()
+        element
+            .rel
+            .iter()
+            .map(waiting(forward))
+            .chain(rev)
+            .collect()
     }
 
     /// Step 11: the values of `property`.
@@ -243,8 +248,7 @@ impl Walk<'_> {
             let object = Object::Resource(Rc::clone(to));
             match waiting.way {
                 Way::Listed => {
-                    self.graph
-                        .add_listed(from, &waiting.property, Some(object));
+                    self.graph.add_listed(from, &waiting.property, Some(object));
                 }
                 Way::Forward | Way::Reverse => self.graph.add(from, &waiting.property, object),
             }

@@ -321,7 +321,9 @@ async fn each_page(
             .and_then(|rest| rest.iter().position(|&byte| byte == b'\n'))
         {
             let line = rest.get(begin..begin + length).unwrap_or_default();
-            visit(serde_json::from_slice(line).context("the export has a line that is not a page")?)?;
+            visit(
+                serde_json::from_slice(line).context("the export has a line that is not a page")?,
+            )?;
             begin += length + 1;
         }
         rest.drain(..begin);
