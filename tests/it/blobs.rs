@@ -14,7 +14,7 @@ use orbweaver_tests::s3::{ACCESS_KEY, Fault, S3, SECRET_KEY};
 use serde_json::{Value, json};
 
 use crate::support::runs::{self, Written};
-use crate::support::{Client, Service, Site, database};
+use crate::support::{Client, Service, Site, database, wait};
 
 /// Points the configuration to the bucket; every commit writes a segment.
 fn at(config: &mut Config, url: &str) {
@@ -174,9 +174,10 @@ async fn a_crawl_waits_for_a_store_that_is_down() {
     let run = queued.json()["id"].as_i64().unwrap();
     let puts = || s3.requests(&Method::PUT);
     let before = puts();
-    while puts() < before + 4 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    wait::until("the crawl has tried four times", async || {
+        puts() >= before + 4
+    })
+    .await;
     let path = format!("/v1/crawls/{run}");
     let state = service.client().get(&path).await.ok();
     assert_eq!(state["status"], "running");

@@ -11,8 +11,9 @@ use orbweaver_tests::s3::{ACCESS_KEY, Fault, S3, SECRET_KEY};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use crate::support::http::Answer;
 use crate::support::runs::{Written, begin, done, done_of, end, without_workers, write};
-use crate::support::{Client, Names, Service};
+use crate::support::{Client, Names, Service, wait};
 
 /// Pages with a body that compresses badly, `kib` each.
 fn pages(range: std::ops::Range<usize>, kib: usize) -> Vec<Written> {
@@ -87,13 +88,11 @@ async fn queue(client: &Client, run: RunId, body: &Value) -> String {
 }
 
 async fn reaches(client: &Client, place: &str, states: &[&str]) -> Value {
-    loop {
-        let export = client.get(place).await.ok();
-        if states.contains(&export["status"].as_str().expect("a state")) {
-            return export;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let has_state = |answer: &Answer| {
+        let export = answer.ok();
+        states.contains(&export["status"].as_str().expect("a state"))
+    };
+    client.until(place, has_state).await.ok()
 }
 
 async fn direct(client: &Client, run: RunId, query: &str) -> Vec<u8> {
@@ -240,9 +239,10 @@ async fn no_half_file_is_seen_when_the_worker_dies_or_is_cancelled() {
     stall();
     let worker = work(&service);
     let place = queue(&client, run, &request(&s3, "ndjson", "html")).await;
-    while s3.requests(&Method::PUT) < 2 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    wait::until("the second part is sent", async || {
+        s3.requests(&Method::PUT) >= 2
+    })
+    .await;
     worker.abort();
     assert!(!object.exists());
     assert!(!leftovers(&s3).is_empty());
@@ -265,9 +265,10 @@ async fn no_half_file_is_seen_when_the_worker_dies_or_is_cancelled() {
     let before = s3.requests(&Method::PUT);
     stall();
     let place = queue(&client, run, &request(&s3, "ndjson", "html")).await;
-    while s3.requests(&Method::PUT) < before + 2 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    wait::until("the second part is sent again", async || {
+        s3.requests(&Method::PUT) >= before + 2
+    })
+    .await;
     let cancelled = client
         .send("POST", &format!("{place}/cancel"), &[], b"")
         .await;
@@ -355,7 +356,7 @@ async fn what_cannot_be_written_says_why_and_shows_no_secret() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_has_a_bounded_number_of_exports_under_way() {
-    const MOST: usize = 100;
+    const MAX_EXPORTS: usize = 100;
     for postgres in [false, true] {
         let s3 = S3::start().await.expect("a server");
         let service = without_workers(postgres, |_| {}).await;
@@ -364,7 +365,7 @@ async fn a_project_has_a_bounded_number_of_exports_under_way() {
         let run = done(&service, &pages(0..2, 1)).await;
         let body = request(&s3, "ndjson", "title");
         let mut places = Vec::new();
-        for _ in 0..MOST {
+        for _ in 0..MAX_EXPORTS {
             places.push(queue(&client, run, &body).await);
         }
         let path = format!("/v1/crawls/{run}/export");
@@ -406,11 +407,7 @@ async fn slow_buckets_cost_others_a_turn_and_no_more() {
     let run = done(&service, &pages(0..2, 1)).await;
 
     let worker = work(&service);
-    let all_held = async || {
-        while s3.held() < SLOTS {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
+    let all_held = async || wait::until("all slots are taken", async || s3.held() >= SLOTS).await;
     all_held().await;
     let place = queue(&client, run, &request(&s3, "ndjson", "title")).await;
     reaches(&client, &place, &["running"]).await;

@@ -480,14 +480,12 @@ async fn a_run_beyond_the_cap_waits_if_requested() {
         };
         let client = client.at(service.address);
         for (n, path) in waiting {
-            loop {
-                origin.release();
-                let run = client.get(&path).await.ok();
-                if run["status"] == "done" {
-                    break;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+            client
+                .until(&path, |answer| {
+                    origin.release();
+                    answer.ok()["status"] == "done"
+                })
+                .await;
             assert!(origin.count(&format!("/held/{n}")) > 0);
         }
     }

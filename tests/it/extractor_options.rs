@@ -131,9 +131,9 @@ async fn a_crawl_and_its_stored_pages_take_options() {
     });
     let created = client.post("/v1/crawls", &body).await.json();
     let path = format!("/v1/crawls/{}", created["id"]);
-    while client.get(&path).await.ok()["finished_at"].is_null() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    client
+        .until(&path, |answer| !answer.ok()["finished_at"].is_null())
+        .await;
     let pages = client.get(&format!("{path}/pages")).await.ok();
     let page = format!("/v1/pages/{}?format=markdown", pages["items"][0]["id"]);
     let whole = client.get(&page).await.ok();

@@ -1,4 +1,4 @@
-//! What the bodies of requests and answers may hold in memory.
+//! Limits of the memory that the bodies of requests and answers hold.
 
 use std::net::SocketAddr;
 

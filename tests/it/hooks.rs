@@ -1,5 +1,6 @@
 //! Hooks through the interface: uploads, the field `hooks` of crawl requests, and what they made.
 
+use orbweaver_engine::manifest;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
@@ -281,32 +282,58 @@ async fn a_run_goes_on_with_a_hook_s_newer_version_and_notices_its_removal() {
     let service = Service::start().await;
     let client = service.client();
     assert_eq!(upload(&client).await.status, 201);
-    let origin = site().await;
+    let origin = Origin::start().await.expect("a site");
+    origin
+        .set("/robots.txt", Reply::text(""))
+        .set("/", Reply::html("<title>1</title><a href=/held/2>2</a>"))
+        .set(
+            "/held/2",
+            Reply::html("<title>2</title><a href=/held/3>3</a>"),
+        )
+        .set("/held/3", Reply::html("<title>3</title>"));
     let body = json!({
         "url": origin.url("/"),
         "hooks": [{"name": "tool", "config": {"record": {}}}],
-        "delay_ms": 400,
     });
     let created = client.post("/v1/crawls", &body).await.json();
-    let records = format!("/v1/crawls/{}/records", created["id"]);
-    while client.get(&records).await.ok()["items"] == json!([]) {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    // The first version has seen the first page; the second page waits for its answer.
+    origin.asked("/held/2", 1).await;
+    let component = std::fs::read(fixture("hook-tool")).expect("a fixture");
+    let text = manifest::read_text(&component).expect("a manifest");
+    let text = text.replace("version = \"0.1.0\"", "version = \"0.2.0\"");
+    let newer = manifest::embed(&component, &text).expect("a component");
+    let path = "/v1/plugins/hook-tool?grant=all";
+    let replaced = client.send("PUT", path, &WASM, &newer).await;
+    assert_eq!(replaced.status, 200, "{}", replaced.text());
+    origin.release();
+    origin.asked("/held/3", 1).await;
+    let path = format!("/v1/crawls/{}", created["id"]);
+    let has_two = |answer: &Answer| {
+        let items = answer.json()["items"].as_array().map(Vec::len);
+        items == Some(2)
+    };
+    client.until(&format!("{path}/records"), has_two).await;
+    let metrics = client.get("/v1/plugins/hook-tool/metrics").await.ok();
+    let newest = &metrics["versions"][0];
+    assert_eq!(
+        (&newest["version"], &newest["serving"]),
+        (&json!("0.2.0"), &json!(true))
+    );
+    // The second page was its first one.
+    assert_eq!(newest["errors"], json!({}), "{metrics}");
+    assert!(newest["calls"].as_u64() >= Some(1), "{metrics}");
     let removed = client
         .send("DELETE", "/v1/plugins/hook-tool", &[], b"")
         .await;
     assert_eq!(removed.status, 204);
-    let path = format!("/v1/crawls/{}", created["id"]);
-    let run = loop {
-        let run = client.get(&path).await.ok();
-        if run["status"] == "done" {
-            break run;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    };
-    // The pages after the removal are stored, and list the missing hook.
-    assert_eq!(run["page_count"], 4, "{run}");
-    assert!(run["plugin_error_count"].as_u64() >= Some(2), "{run}");
+    origin.release();
+    let run = client
+        .until(&path, |answer| answer.json()["status"] == "done")
+        .await
+        .ok();
+    // The page after the removal is stored, and lists the missing hook.
+    assert_eq!(run["page_count"], 3, "{run}");
+    assert!(run["plugin_error_count"].as_u64() >= Some(1), "{run}");
     let errors = client.get(&format!("{path}/errors")).await.ok();
     assert_eq!(
         errors["items"][0]["message"],

@@ -1,13 +1,11 @@
 //! Extractors that need the outputs of others, in scans.
 
-use std::time::Duration;
-
 use orbweaver_engine::manifest;
 use orbweaver_store::{NewPluginVersion, PluginBounds, PluginKey};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{Client, Service, Site, fixture};
+use crate::support::{Client, Service, Site, fixture, wait};
 use crate::tenant_plugins::until;
 
 /// A fixture as the extractor of this name, version and role, with these needs.
@@ -90,9 +88,7 @@ async fn an_upload_that_did_not_load_is_tried_again_when_others_have_changed() {
     saved.expect("a new version");
     for node in [&service, &node] {
         let failures = || node.app.actors.overlay.failures();
-        while failures() == 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        wait::until("the new version fails", async || failures() > 0).await;
         let list = node.client().get("/v1/plugins").await.ok();
         assert_eq!(version(&list, "b"), Some("1"), "{list}");
     }
@@ -103,9 +99,8 @@ async fn an_upload_that_did_not_load_is_tried_again_when_others_have_changed() {
             version(&answer.json(), "b") == Some("2")
         })
         .await;
-        while node.app.actors.overlay.failures() > 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let overlay = &node.app.actors.overlay;
+        wait::until("nothing fails", async || overlay.failures() == 0).await;
     }
 }
 

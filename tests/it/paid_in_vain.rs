@@ -1,4 +1,4 @@
-//! What was paid to others for work that failed in the end: it is billed as a cost, without pages.
+//! Costs of third parties for work that failed in the end are billed, without pages.
 
 use orbweaver_fetch::ProxyPool;
 use orbweaver_origin::{Origin, Reply};

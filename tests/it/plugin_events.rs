@@ -111,13 +111,10 @@ async fn a_quarantine_is_told_once(postgres: bool) {
     // What was sent is deleted with what plugins logged, and nothing is sent without a receiver.
     let later = service.app.clock.now() + TimeDelta::seconds(1);
     let path = "/v1/webhook";
-    loop {
-        let shown = ours.get(path).await.ok();
-        if shown["deliveries"][0]["status"] == "delivered" {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    ours.until(path, |answer| {
+        answer.ok()["deliveries"][0]["status"] == "delivered"
+    })
+    .await;
     let store = &service.app.store;
     assert!(store.sweep_receivers(later).await.expect("a database") >= 4);
     assert_eq!(told(&service, &ours).await, [] as [&str; 0]);

@@ -1,8 +1,6 @@
 //! Proxies that refuse or are unreachable, and what is used instead: real proxies, for the
 //! cloud endpoints, crawls and actors.
 
-use std::time::Duration;
-
 use orbweaver_fetch::ProxyPool;
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_tests::proxies::{ProxyServer, dead_url};
@@ -122,13 +120,13 @@ async fn a_refusing_proxy_is_replaced_by_the_next_of_the_pool() {
     let body = json!({"url": origin.url("/gate/start"), "proxy_pool": "residential",
                       "delay_ms": 0, "max_pages": 1});
     let id = client.post("/v1/crawls", &body).await.json()["id"].clone();
-    let run = loop {
-        let run = client.get(&format!("/v1/crawls/{id}")).await.ok();
-        if run["status"] != "queued" && run["status"] != "running" {
-            break run;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
+    let run = client
+        .until(&format!("/v1/crawls/{id}"), |answer| {
+            let run = answer.ok();
+            run["status"] != "queued" && run["status"] != "running"
+        })
+        .await
+        .ok();
     assert_eq!(
         (&run["status"], &run["page_count"], &run["error_count"]),
         (&json!("done"), &json!(1), &json!(0)),

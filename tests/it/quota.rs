@@ -12,7 +12,7 @@ use orbweaver_store::Amount;
 use serde_json::{Value, json};
 
 use crate::support::http::Answer;
-use crate::support::{Client, Service, Site};
+use crate::support::{Client, Service, Site, wait};
 
 async fn id(service: &Service, name: &str) -> ProjectId {
     let project = service.app.store.project_named(name).await.unwrap();
@@ -117,20 +117,19 @@ async fn a_running_crawl_does_not_reserve_all_pages_of_the_day() {
     assert_eq!(second.status, 202, "{}", second.text());
     // Pages that it still reserves would be missing at the cap.
     let second = format!("/v1/crawls/{}", second.json()["id"]);
-    while client.get(&second).await.ok()["status"] != "done" {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    client
+        .until(&second, |answer| answer.ok()["status"] == "done")
+        .await;
 
     // Crawl and scans together reach the cap exactly.
     let path = format!("/v1/crawls/{}", started.json()["id"]);
-    let run = loop {
-        origin.release();
-        let run = client.get(&path).await.ok();
-        if run["status"] != "running" {
-            break run;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    };
+    let run = client
+        .until(&path, |answer| {
+            origin.release();
+            answer.ok()["status"] != "running"
+        })
+        .await
+        .ok();
     assert_eq!(run["status"], "done", "{run}");
     assert_eq!(run["error_message"], "daily page cap exceeded", "{run}");
     let usage = client.get("/v1/usage").await.ok();
@@ -158,18 +157,13 @@ async fn a_crawl_waits_for_pages_that_others_have_only_set_aside() {
         let usage = client.get("/v1/usage").await.ok();
         usage["daily_pages"]["used"].as_u64().unwrap()
     };
-    while used().await < 5 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    wait::until("the crawl has used five pages", async || used().await >= 5).await;
     drop(held);
     let path = format!("/v1/crawls/{}", run.json()["id"]);
-    let run = loop {
-        let run = client.get(&path).await.ok();
-        if run["status"] != "running" {
-            break run;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    };
+    let run = client
+        .until(&path, |answer| answer.ok()["status"] != "running")
+        .await
+        .ok();
     assert_eq!(run["status"], "done", "{run}");
     assert_eq!(run["error_message"], Value::Null, "{run}");
     assert_eq!(used().await, 11);

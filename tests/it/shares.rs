@@ -1,4 +1,4 @@
-//! What one project takes leaves the others their share.
+//! No project can use up the share of the others.
 
 use std::time::Duration;
 

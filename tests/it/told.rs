@@ -1,4 +1,4 @@
-//! What an answer says of what a request asks for in vain, or gets in part.
+//! Warnings of answers: fields without effect, and parts that are missing.
 
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::program::Api;
 
 /// The longest time that a state is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
+pub(crate) const CRAWL_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// The body of `POST /v1/crawls` for a whole large site, without delays.
 pub fn whole_site(site: &LargeSite) -> Value {
@@ -54,7 +54,7 @@ pub fn finished(api: &Api, run: i64, poll: Duration) -> Result<Value> {
         if run["finished_at"].is_string() {
             return Ok(run);
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > CRAWL_TIMEOUT {
             bail!("the run does not end: {run}");
         }
         thread::sleep(poll);
@@ -103,7 +103,7 @@ pub fn billed(api: &Api) -> Result<u64> {
 pub fn asked(site: &LargeSite, total: u64) -> Result<()> {
     let start = Instant::now();
     while site.total() < total {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > CRAWL_TIMEOUT {
             bail!("{} of {total} requests", site.total());
         }
         thread::sleep(Duration::from_millis(1));

@@ -155,7 +155,7 @@ fn resumed(program: &Program, site: &LargeSite, run: i64, before: u64) -> Result
         if run["finished_at"].is_string() {
             return Ok(());
         }
-        if start.elapsed() > crawl::PATIENCE {
+        if start.elapsed() > crawl::CRAWL_TIMEOUT {
             bail!("no process continues {run}");
         }
         thread::sleep(Duration::from_millis(10));
@@ -383,7 +383,7 @@ pub fn full_log(launch: &Launch, spec: &SiteSpec) -> Result<()> {
         let (status, _) = program.ask("POST", "/v1/scan", &scan)?;
         failed += u32::from(status >= 500);
         scanned += u64::from(status == 200);
-        if begun.elapsed() > crawl::PATIENCE {
+        if begun.elapsed() > crawl::CRAWL_TIMEOUT {
             bail!("the database could be written all the time");
         }
     }
@@ -413,7 +413,7 @@ pub fn full_disk(launch: &Launch, spec: &SiteSpec) -> Result<()> {
     let begun = Instant::now();
     let log = data.path().join("log.txt");
     while !std::fs::read_to_string(&log)?.contains("cannot write a crawl") {
-        if begun.elapsed() > crawl::PATIENCE {
+        if begun.elapsed() > crawl::CRAWL_TIMEOUT {
             bail!("the database could be written all the time");
         }
         thread::sleep(Duration::from_millis(20));

@@ -15,7 +15,7 @@ use super::registry::Registry;
 
 /// How long a looked-up key is cached. A change to it takes effect earlier, see [`Registry`].
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// How long a key that was valid once is told from one that never was, and how many are.
+/// How long, and for how many keys, it is remembered that a key was valid once (and is no guess).
 const SEEN: Duration = Duration::from_secs(86_400);
 const MOST_SEEN: u64 = 50_000;
 /// How often a key's last use is written at most.

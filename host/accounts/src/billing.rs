@@ -68,8 +68,8 @@ pub async fn checkout(
     let Some(key) = accounts.billing.provider() else {
         if !accounts.billing.is_mock() {
             return Err(BillingError::NotConfigured(
-                "this server takes no payments; set billing.provider_key (or billing.mock = true, \
-                 to try paid signups out)"
+                "payments are not configured; set billing.provider_key, or billing.mock = true for \
+                 testing"
                     .to_owned(),
             ));
         }

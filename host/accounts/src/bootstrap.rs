@@ -11,7 +11,7 @@ pub const PROJECT: &str = "default";
 /// Tier of the first project.
 pub const TIER: &str = "self_hosted";
 
-/// Who made them, for the record.
+/// The creator that is recorded for them.
 const ACTOR: &str = "start";
 
 /// The project and key that the first start created.

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 /// The longest sleep of a wait for a time of day: after it the system's clock is asked again,
 /// since somebody may have set it, or the machine may have been suspended.
-const NAP: Duration = Duration::from_secs(30);
+const MAX_SLEEP: Duration = Duration::from_secs(30);
 
 /// A source of the current time. Cheap to clone.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ impl Clock {
                 if left.is_zero() {
                     return;
                 }
-                tokio::time::sleep(left.min(NAP)).await;
+                tokio::time::sleep(left.min(MAX_SLEEP)).await;
             },
         }
     }

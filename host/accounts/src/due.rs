@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use orbweaver_store::{Pulse, Store};
+use orbweaver_store::{ChangeWatch, Store};
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
 
 /// Between two looks, at least, however often the database changes.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// When a task should look for work again.
 #[derive(Debug)]
 pub struct Due {
-    pulse: Pulse,
+    pulse: ChangeWatch,
     clock: Clock,
     earliest: Instant,
     next: Option<DateTime<Utc>>,
@@ -34,7 +34,7 @@ impl Due {
     /// Notes a look, and when the next piece of work is due: `Ok(None)` where none is known.
     /// After a failure the next look follows soon.
     pub fn looked<E>(&mut self, next: &Result<Option<DateTime<Utc>>, E>) {
-        self.earliest = Instant::now() + LOOK;
+        self.earliest = Instant::now() + POLL_INTERVAL;
         self.next = match next {
             Ok(next) => *next,
             Err(_) => Some(self.clock.now()),

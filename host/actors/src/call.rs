@@ -133,12 +133,16 @@ impl CallError {
     }
 
     /// The message as clients see it: the cause of an internal error is in the log only.
-    pub(crate) fn shown(&self) -> String {
-        if self.code() == "INTERNAL" {
-            tracing::error!(error = %self, "a run of an actor failed");
-            return "something went wrong here; the request id finds it in the log".to_owned();
+    pub(crate) fn client_message(&self) -> String {
+        if self.is_internal() {
+            return "internal error; search the log for this X-Request-Id".to_owned();
         }
         self.to_string()
+    }
+
+    /// Whether it is a fault of the service, which the caller logs.
+    pub(crate) fn is_internal(&self) -> bool {
+        self.code() == "INTERNAL"
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a call is part of.
+//! The caller of a plugin: a request, or a run in the background.
 
 use std::sync::Arc;
 

@@ -30,7 +30,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Known {
     targets: HashMap<Box<str>, i64>,
-    /// Of the URLs, with what each entry takes beside its own.
+    /// Bytes of the URLs, with the overhead of each entry.
     bytes: usize,
 }
 
@@ -221,7 +221,7 @@ mod tests {
         graph.columns(&links).unwrap();
         let cached = graph.held_bytes() - pages_alone;
         assert!((7 << 20..=8 << 20).contains(&cached), "{cached}");
-        // What does not fit is resolved all the same.
+        // A target that does not fit is resolved all the same.
         graph.columns(&links).unwrap();
         assert_eq!(graph.held_bytes() - pages_alone, cached);
     }

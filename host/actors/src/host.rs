@@ -60,7 +60,7 @@ pub(super) struct CallHost {
     refusals: Mutex<Vec<Refusal>>,
     /// A finished run of the project, the last one whose pages the plugin read.
     finished_run: Mutex<Option<i64>>,
-    /// Of the run whose links the plugin reads.
+    /// The graph of the run whose links the plugin reads.
     graph: tokio::sync::OnceCell<Graph>,
     values: ProjectValues,
 }
@@ -89,9 +89,8 @@ impl CallHost {
         &self.ledger
     }
 
-    /// What a plugin's failure goes back to, if it is one of the host's refusals. What is
-    /// missing or capped is the reason of whatever fails after it, the refusal of a target
-    /// only of a failure that tells of it.
+    /// The host refusal that caused the failure, if one did. A missing backend or an exceeded quota
+    /// explains any later failure; a refused target explains only a failure whose error reports it.
     pub(super) fn reason(&self, failure: &PluginError) -> Option<Refusal> {
         let PluginError::Reported(error) = failure else {
             return None;
@@ -258,7 +257,7 @@ impl HttpHost for CallHost {
         let method: Method = request
             .method
             .parse()
-            .map_err(|_| CodedError::invalid("method: GET, HEAD or POST".to_owned()))?;
+            .map_err(|_| CodedError::invalid("method: must be GET, HEAD or POST".to_owned()))?;
         let allowed = Arc::clone(&request.allowed);
         let secret_hosts = secrets.hosts();
         let mut headers = request.headers;

@@ -201,7 +201,7 @@ fn end_of(prefix: &str) -> String {
 }
 
 fn failed(error: &dyn std::fmt::Display) -> CodedError {
-    tracing::error!(%error, "the state of a plugin could not be used");
+    tracing::error!(%error, "cannot read or write the state of a plugin");
     CodedError::failed("the host failed")
 }
 

@@ -16,7 +16,7 @@ use orbweaver_store::Store;
 
 use crate::config::ApiSettings;
 use crate::heartbeat::Heartbeat;
-use crate::held::Memory;
+use crate::memory_limit::Memory;
 use crate::rates::Rates;
 
 /// The contexts of all crates. Cheap to clone.

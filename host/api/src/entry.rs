@@ -30,7 +30,7 @@ use super::warnings::{self, Operations, UnknownNames};
 use crate::app::App;
 use crate::cloud;
 use crate::console::wants_html;
-use crate::held;
+use crate::memory_limit;
 
 /// The answer's id header.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -143,9 +143,9 @@ impl Connection {
                 if !messages.is_empty() {
                     response = warnings::attach(response, &messages).await;
                 }
-                response = held::answered(&app.answer_memory, &scope, response);
+                response = memory_limit::answered(&app.answer_memory, &scope, response);
                 let mut verdict = scope.rate().cloned().or(keyless);
-                // Also where the answer needs no key: whoever sends a wrong one has none.
+                // Also where the answer needs no key: a client with a wrong key counts as one without.
                 if has_key && scope.principal().is_none() && !is_free(&uri) {
                     match app.rates.count_keyless(client) {
                         Ok(counted) => verdict = counted,
@@ -264,8 +264,8 @@ impl Connection {
         if !self.trusted {
             return (self.peer, Arc::clone(&self.peer_text));
         }
-        // The nearest proxy has written the last entry; the entries before the first one that is not
-        // ours are hearsay, and so are those before one that is no address.
+        // Read X-Forwarded-For from the right, because the nearest proxy wrote the last entry. Entries
+        // left of the first untrusted or malformed one come from the client and are ignored.
         let last_first = headers
             .get_all("x-forwarded-for")
             .iter()

@@ -152,7 +152,7 @@ impl ApiError {
     /// 404 for a path that has a segment which is no text.
     pub fn unreadable_segment(segment: &str) -> Self {
         Self::not_found(format!(
-            "there is nothing of this path: the bytes of `{}` are not UTF-8",
+            "no such path: the bytes of `{}` are not UTF-8",
             crate::validate::shown(segment)
         ))
     }
@@ -209,7 +209,7 @@ impl ApiError {
             Code::InvalidInput,
             format!("Content-Encoding: must be identity, not `{coding}`"),
         );
-        // What would be taken (RFC 9110, section 12.5.3).
+        // The codings that are accepted (RFC 9110, section 12.5.3).
         error.headers.push((
             header::ACCEPT_ENCODING,
             HeaderValue::from_static("identity"),
@@ -228,7 +228,7 @@ impl ApiError {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             Code::Internal,
-            "something went wrong here; the X-Request-Id finds it in the log",
+            "internal error; search the log for this X-Request-Id",
         )
     }
 

@@ -19,7 +19,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Of a process that begins now; `is_worker`: it has the role worker.
+    /// The heartbeat of a process that begins now; `is_worker`: it has the role worker.
     pub fn new(is_worker: bool, began: DateTime<Utc>) -> Self {
         Self {
             last: Arc::default(),

@@ -17,8 +17,8 @@ use tower::ServiceExt as _;
 
 use crate::context::{Admitted, Ctx};
 use crate::error::ApiError;
-use crate::held::Holder;
 use crate::input::memory_of_values;
+use crate::memory_limit::Holder;
 use crate::warnings::{self, Operations, UnknownNames};
 use orbweaver_pipeline::{INLINE_BYTES, sized};
 

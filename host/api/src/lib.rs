@@ -1,4 +1,4 @@
-//! The HTTP interface: one folder per resource, one file per endpoint.
+//! The HTTP interface: one folder per resource, and mostly one file per endpoint.
 
 mod accept;
 mod actors;
@@ -20,7 +20,6 @@ mod event_stream;
 mod fetchers;
 mod health;
 pub mod heartbeat;
-mod held;
 mod idempotency;
 mod input;
 mod inside;
@@ -30,6 +29,7 @@ mod logs;
 mod map;
 mod mcp;
 mod measure;
+mod memory_limit;
 mod metrics;
 mod openapi;
 mod operation_input;
@@ -53,7 +53,7 @@ mod webhook;
 pub use app::{App, AppParts};
 pub use entry::{Connection, Entry, REQUEST_ID};
 pub use error::ApiError;
-pub use held::{HeldAnswer, Memory};
 pub use mcp::serve_stdio;
+pub use memory_limit::{HeldAnswer, Memory};
 pub use rates::Rates;
 pub use router::{around, document, metrics_service, service};

@@ -40,7 +40,7 @@ impl Measures {
         let mut routes = matchit::Router::new();
         for (index, path) in paths.iter().enumerate() {
             if let Err(error) = routes.insert(path.as_str(), index) {
-                tracing::warn!(path, %error, "a route has no metrics of its own");
+                tracing::warn!(path, %error, "cannot record the metrics of a route");
             }
         }
         Self {

@@ -57,8 +57,7 @@ pub(crate) fn finished(router: Router<App>, app: &App) -> Router {
         .with_state(app.clone())
 }
 
-/// The answer where there is no endpoint. A valid key is told to the log, and counts towards its
-/// rate.
+/// 404 or 405 where there is no endpoint. A valid key is logged and counts towards its rate limit.
 fn nothing(key: Result<Ctx, ApiError>, why: ApiError) -> ApiError {
     match key {
         Err(error) if error.status() == StatusCode::TOO_MANY_REQUESTS => error,

@@ -9,7 +9,7 @@ use orbweaver_accounts::random;
 use orbweaver_store::Principal;
 
 use crate::app::App;
-use crate::held::Held;
+use crate::memory_limit::Held;
 use crate::rates::Verdict;
 use crate::warnings::UnknownNames;
 
@@ -145,8 +145,8 @@ impl Scope {
         self.0.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the answer say this in its `warnings`, once: of what the request asks for in vain, or gets
-    /// in part.
+    /// Adds a message to the answer's `warnings`, once: about a field without effect, or a part that
+    /// is missing.
     pub(crate) fn warn(&self, message: impl Into<String>) {
         let message = message.into();
         let mut warnings = self

@@ -1,4 +1,4 @@
-//! What a blob store is opened with.
+//! Settings of a blob store.
 
 use std::fmt;
 use std::str::FromStr;

@@ -85,7 +85,7 @@ impl BlobError {
                     return Self::no_bucket(operation);
                 }
                 let message = brief(&whole);
-                // Of a list, `object_store` does not tell a refusal apart either.
+                // For lists, `object_store` does not report a refusal as such either.
                 if ["401 Unauthorized", "403 Forbidden"]
                     .iter()
                     .any(|status| said.contains(status))
@@ -142,8 +142,8 @@ fn lacks_range(error: &StoreFailure) -> bool {
 
 /// Cuts a message, which may contain a whole answer of the store.
 pub(crate) fn brief(message: &str) -> String {
-    const MOST: usize = 400;
-    let mut short: String = message.chars().take(MOST).collect();
+    const MAX_CHARS: usize = 400;
+    let mut short: String = message.chars().take(MAX_CHARS).collect();
     if short.len() < message.len() {
         short.push('…');
     }

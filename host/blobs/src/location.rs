@@ -1,4 +1,4 @@
-//! Where bodies are: the URL that the operator gives.
+//! The location of stored bodies: the URL that the operator gives.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -36,7 +36,7 @@ impl<'de> Visitor<'de> for WholeNumber {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Option<u64>, D::Error> {
-        // Of any kind: what serde has read to choose between variants tells integers from fractions.
+        // Any kind of number: serde tells integers from fractions when it has read a value to choose a variant.
         inner.deserialize_any(self)
     }
 

@@ -162,7 +162,7 @@ fn in_base64(value: &[u8]) -> Vec<Base64> {
 fn each_escaped(text: &[u8], value: &[u8], escape: Escape, mut found: impl FnMut(Range<usize>)) {
     let borders = borders(value);
     let shorter = |matched: usize| borders.get(matched.wrapping_sub(1)).copied();
-    // Where the last bytes begin in the text.
+    // The place in the text where the last bytes begin.
     let mut begins = vec![0; value.len()];
     let (mut at, mut count, mut matched, mut told) = (0, 0, 0, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {

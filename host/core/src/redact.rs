@@ -191,7 +191,7 @@ pub fn text(text: &str) -> String {
     });
     let named = |found: &Captures<'_>| {
         let part = |name: &str| found.name(name).map_or("", |part| part.as_str()).to_owned();
-        // What is masked already stays as it is.
+        // A text that is masked already stays as it is.
         format!("{}{}{MASK}", part("name"), part("between"))
     };
     let kept = replaced(&HEADERS, &kept, named);

@@ -59,7 +59,7 @@ pub fn index_words(text: &str) -> String {
     out.finish()
 }
 
-/// Where the first byte is that is not ASCII.
+/// The place of the first byte that is not ASCII.
 fn first_other(text: &[u8]) -> Option<usize> {
     const PIECE: usize = 64;
     let piece = text.chunks(PIECE).position(|piece| !piece.is_ascii())? * PIECE;
@@ -67,7 +67,7 @@ fn first_other(text: &[u8]) -> Option<usize> {
     Some(piece + after.iter().position(|byte| !byte.is_ascii())?)
 }
 
-/// Of a letter or digit of ASCII its lower case; of every other byte 0.
+/// Lower case of each letter and digit of ASCII; 0 for every other byte.
 const FOLDED: [u8; 256] = {
     let mut folded = [0; 256];
     let mut byte = 0;

@@ -1,4 +1,4 @@
-//! What a valid request for a crawl asks for in vain.
+//! Warnings about crawl options that have no effect.
 
 use crate::request::CheckedCrawl;
 

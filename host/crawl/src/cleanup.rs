@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_store::{SoleWork, StoreError};
+use orbweaver_store::{ExclusiveWork, StoreError};
 use tokio::time::{sleep, timeout};
 
 use crate::context::Crawls;
 
 /// Interval at which deletions are looked for without a wake-up: another node may have
 /// accepted them, or died before it finished.
-const LOOK: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Expired runs that are deleted at a time.
 const RUNS: u32 = 100;
 /// One process deletes what projects store beyond their bounds.
-const WORK: SoleWork = SoleWork::Shrinking;
+const WORK: ExclusiveWork = ExclusiveWork::Shrinking;
 /// Time until it is looked again whether others have removed what was deleted.
 const AGAIN: Duration = Duration::from_millis(100);
 
@@ -26,7 +26,7 @@ pub async fn run(crawls: Crawls) {
         if let Err(error) = remove(&crawls).await {
             tracing::warn!(%error, "cannot remove the data of deleted runs; trying again");
         }
-        let _ = timeout(LOOK, crawls.deletions.notified()).await;
+        let _ = timeout(POLL_INTERVAL, crawls.deletions.notified()).await;
     }
 }
 
@@ -84,9 +84,9 @@ pub async fn retain(crawls: &Crawls) -> Result<(), StoreError> {
     if keep.project_mib > 0 {
         let store = &crawls.store;
         // Two processes that look at the same sum would both delete what is too much.
-        if store.begin_sole_work(WORK, crawls.clock.now()).await? {
+        if store.begin_exclusive_work(WORK, crawls.clock.now()).await? {
             let done = shrink_all(crawls, keep.project_mib.saturating_mul(1 << 20)).await;
-            store.end_sole_work(WORK, crawls.clock.now()).await?;
+            store.end_exclusive_work(WORK, crawls.clock.now()).await?;
             done?;
         }
     }
@@ -129,7 +129,7 @@ async fn is_above(crawls: &Crawls, project: ProjectId, bound: u64) -> Result<boo
     let store = &crawls.store;
     loop {
         remove(crawls).await?;
-        store.keep_sole_work(WORK, crawls.clock.now()).await?;
+        store.keep_exclusive_work(WORK, crawls.clock.now()).await?;
         if !store.is_removing(project).await? {
             return Ok(store.stored_bytes(project).await? > bound);
         }

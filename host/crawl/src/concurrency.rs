@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Limit at the start of an automatic run.
 const START: f64 = 4.0;
 /// Concurrent requests of any run, at most: each may hold a body of megabytes.
-const MOST: u32 = 512;
+const MAX_CONCURRENCY: u32 = 512;
 /// The limit is cut at most once in this time, because open requests fail together.
 const CUT_EVERY: Duration = Duration::from_secs(1);
 /// Latency may double and rise by this much before it means that requests queue at the origin.
@@ -57,7 +57,9 @@ impl Limiter {
     pub fn new(fixed: Option<u32>, max: u32) -> Self {
         let max = f64::from(max.max(1));
         Self {
-            limit: fixed.map_or(START.min(max), |fixed| f64::from(fixed.clamp(1, MOST))),
+            limit: fixed.map_or(START.min(max), |fixed| {
+                f64::from(fixed.clamp(1, MAX_CONCURRENCY))
+            }),
             max,
             adapts: fixed.is_none(),
             slow_start: true,
@@ -73,7 +75,7 @@ impl Limiter {
     /// Sets the fixed number of concurrent requests.
     pub fn fix(&mut self, limit: u32) {
         self.adapts = false;
-        self.limit = f64::from(limit.clamp(1, MOST));
+        self.limit = f64::from(limit.clamp(1, MAX_CONCURRENCY));
     }
 
     /// The current limit of concurrent requests.

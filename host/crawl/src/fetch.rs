@@ -121,7 +121,7 @@ async fn get(
         let response = once(shared, entry, random, previous, trace, report).await?;
         return Ok(Got::plain(response));
     }
-    // What scripts make of an unchanged page may have changed.
+    // Scripts may render an unchanged page differently.
     let previous = previous.filter(|page| !page.rendered && mode == RenderMode::Auto);
     if shared.rendering.is_first(mode, &entry.url) {
         match rendered(shared, entry, trace).await {

@@ -44,7 +44,7 @@ impl RunHandle {
         Self::with_part(lease, None, progress)
     }
 
-    /// Of a part of a run.
+    /// The handle of a part of a run.
     pub fn of_part(part: PartLease) -> Arc<Self> {
         let lease = Lease {
             run: part.run,

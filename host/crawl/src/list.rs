@@ -87,7 +87,7 @@ fn parse(pipeline: &Pipeline, url: &str) -> Result<Resolved, String> {
         return Err(format!("must be at most {MAX_URL_BYTES} bytes"));
     }
     rules::url(pipeline, "url", url).map_err(|error| error.rule)?;
-    Resolved::parse(url).ok_or_else(|| "is no URL".to_owned())
+    Resolved::parse(url).ok_or_else(|| "is not a URL".to_owned())
 }
 
 /// A refused URL as it is listed: shortened, without characters that a database refuses.

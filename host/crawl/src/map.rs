@@ -26,9 +26,9 @@ use crate::scope::{Scope, Verdict};
 use crate::spec::CrawlSpec;
 
 /// Time for the start page and sitemaps; then the answer has what was found until then.
-const PATIENCE: Duration = Duration::from_secs(25);
+const SITE_TIMEOUT: Duration = Duration::from_secs(25);
 /// Time for earlier runs.
-const RUNS_PATIENCE: Duration = Duration::from_secs(5);
+const RUNS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of URLs of one site.
 pub const MAX_URLS: usize = 100_000;
 /// Maximum bytes of all of them.
@@ -88,7 +88,7 @@ pub enum UrlSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = MapUrl)]
 pub struct MappedUrl {
-    /// As it was found, resolved.
+    /// The URL as it was found, resolved.
     pub url: String,
     /// Where it was found first.
     pub source: UrlSource,
@@ -121,9 +121,9 @@ pub async fn map(
     spec: &MapSpec,
     proxy: Option<ProxyUrl>,
 ) -> Result<SiteMap, ScanError> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + SITE_TIMEOUT;
     let internal = |error: &dyn std::fmt::Display| ScanError::Internal(error.to_string());
-    let seed = Resolved::parse(&spec.url).ok_or_else(|| internal(&"the seed is no URL"))?;
+    let seed = Resolved::parse(&spec.url).ok_or_else(|| internal(&"the seed is not a URL"))?;
     let patterns = PathPatterns::compile(&[], &[]).map_err(|error| internal(&error))?;
     let site = CrawlSpec {
         subdomains: spec.subdomains,
@@ -152,7 +152,7 @@ pub async fn map(
         }
     }
     if spec.runs {
-        let until = Instant::now() + RUNS_PATIENCE;
+        let until = Instant::now() + RUNS_TIMEOUT;
         match timeout_at(until, mapper.runs()).await {
             Ok(read) => read.map_err(|error| internal(&error))?,
             Err(_) => mapper.lacks(OUT_OF_TIME),

@@ -250,8 +250,8 @@ impl Turn {
         self.gate.space(now, asked + AFTER_OTHERS.min(asked / 16));
     }
 
-    /// Notes that other nodes have the host's turn until `open`. Whoever waits for it then makes
-    /// this run's other requests wait, and those of the other runs: nobody else queues up behind it.
+    /// Records that other nodes reserved the host until `open`. Requests of this process, of any run,
+    /// then wait until that time, too.
     pub fn taken_elsewhere(&self, open: Instant) {
         let asked = self.asked();
         if asked.is_zero() {
@@ -416,7 +416,7 @@ mod tests {
         let careful = plain();
         careful.ask(DELAY, now);
         assert_eq!(careful.take(now + DELAY), Ok(()));
-        // What all are asked for binds a run with headers of its own, too.
+        // A pause that the host asks of everybody binds a run with headers of its own, too.
         careful.close_until(now + HOUR * 2);
         assert_eq!(shaped.take(now + HOUR), Err(now + HOUR * 2));
     }

@@ -55,7 +55,7 @@ pub async fn run(crawls: Crawls) {
             () = crawls.live.woken() => true,
             Some(ended) = runs.join_next() => {
                 if let Err(error) = ended {
-                    tracing::error!(%error, "a crawl's task ended badly");
+                    tracing::error!(%error, "a crawl's task panicked or was aborted");
                 }
                 true
             }

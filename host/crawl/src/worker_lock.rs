@@ -8,7 +8,7 @@ use orbweaver_store::{Store, WorkerLock, WorkerLockAttempt};
 use crate::live::LiveRuns;
 
 /// Interval at which a process that stands by tries to take the lock.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Who holds the worker lock, as reported while a process waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub async fn wait_for_worker_lock(
         }
         tokio::select! {
             () = live.stopped() => return None,
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
     }
 }

@@ -204,7 +204,9 @@ impl Bundle {
             match unsafe { Component::deserialize(engine, &code) } {
                 Ok(component) => return Some(component),
                 // Code for the other engine, or for a newer processor.
-                Err(error) => tracing::debug!("compiled plugin does not fit: {error:#}"),
+                Err(error) => tracing::debug!(
+                    "embedded machine code is for another engine or CPU; skipped: {error:#}"
+                ),
             }
         }
         None

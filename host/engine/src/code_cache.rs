@@ -31,7 +31,7 @@ pub(crate) struct CodeCache {
 const PROJECTS: &str = "projects";
 
 const CHECKSUM_BYTES: usize = 32;
-/// Of the files: programs that write them otherwise may share the folder.
+/// Version of the files' format: programs that write another one may share the folder.
 const FORMAT: u8 = 2;
 /// Bytes of a file that are read at a time to check it.
 const CHUNK: usize = 64 << 10;
@@ -289,7 +289,7 @@ mod tests {
         for changed in [0, whole.len() / 2, whole.len() - 1] {
             let mut damaged = whole.clone();
             damaged[changed] ^= 1;
-            // As a new file: what is mapped must not change.
+            // Written as a new file, because a mapped file must not change.
             fs::remove_file(&path).unwrap();
             fs::write(&path, damaged).unwrap();
             assert!(cache.load(&engine, digest).is_none(), "{changed}");

@@ -284,7 +284,7 @@ impl Writer {
 fn beside(output: &Path, what: &str) -> Result<PathBuf, BundleError> {
     let name = output
         .file_name()
-        .ok_or_else(|| BundleError::Refused(format!("{} is no file name", output.display())))?;
+        .ok_or_else(|| BundleError::Refused(format!("{} is not a file name", output.display())))?;
     let pid = std::process::id();
     Ok(output.with_file_name(format!(".{}.{pid}.{what}", name.to_string_lossy())))
 }

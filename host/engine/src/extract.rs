@@ -166,7 +166,7 @@ pub(crate) struct Session<'s> {
     runtime: &'s Runtime,
     page: &'s Arc<Page>,
     instance: Option<Instance>,
-    /// Of the instance made last.
+    /// The memory of the instance made last.
     memory: Arc<MemoryBudget>,
     _running: RunningGuest<'s>,
 }

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use notify::Watcher as _;
 
 use crate::bundle::Bundle;
-use crate::coming::PluginFile;
 use crate::error::LoadError;
 use crate::folder_scan::{Fingerprint, STILL, scan, settle};
 use crate::inner::Inner;
 use crate::kind::Kind;
 use crate::load::{Grants, file_name};
+use crate::pending::PluginFile;
 use crate::plugin::{Plugin, PluginInfo, Source};
 
 /// Polling interval where no notifications arrive: network and overlay file systems.
@@ -94,10 +94,12 @@ fn begin(inner: &Inner) -> Result<(), (PathBuf, io::Error)> {
         .filter(|(file, _)| is_needed(inner, file))
         .collect();
     embedded.sort_by_key(|(file, size)| rank(file, *size));
-    inner.coming.add(embedded.into_iter().map(|(file, _)| file));
+    inner
+        .pending
+        .add(embedded.into_iter().map(|(file, _)| file));
     if let Some(dir) = &inner.config.plugin_dir {
         let found = scan(dir).map_err(|error| (dir.clone(), error))?;
-        inner.coming.add(changes(inner, found));
+        inner.pending.add(changes(inner, found));
     }
     Ok(())
 }
@@ -150,7 +152,7 @@ async fn watch_folder(engine: Weak<Inner>, dir: PathBuf) {
 /// Updates the registry to this state of the folder.
 async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
     let changed = changes(inner, found);
-    inner.coming.add(changed);
+    inner.pending.add(changed);
     load_coming(inner).await;
 }
 
@@ -200,7 +202,7 @@ fn changes(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) -> Vec<PluginFi
 /// Loads all waiting plugins, several at the same time.
 async fn load_coming(inner: &Inner) {
     let worker = || async {
-        while let Some(file) = inner.coming.next() {
+        while let Some(file) = inner.pending.next() {
             load_file(inner, &file).await;
             inner.arrived(&file);
         }

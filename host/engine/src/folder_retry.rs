@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Pause after the first failure; each further one doubles it.
 const FIRST: Duration = Duration::from_secs(1);
-/// The longest pause: a large file is read, and perhaps compiled, in vain after each.
+/// The longest pause: after each, a large file is read and perhaps compiled again, without success.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// The files to try again.

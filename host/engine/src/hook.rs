@@ -86,7 +86,7 @@ impl HookPoints {
     }
 }
 
-/// Where a page stands in its crawl.
+/// The place of a page in its crawl.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visit {
     /// The URL that answered, after redirects.

@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 
-use crate::coming::{Coming, PluginFile};
 use crate::config::EngineConfig;
 use crate::error::{Limit, LoadError, PluginError, StartError};
 use crate::folder_retry::Retries;
@@ -23,6 +22,7 @@ use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
 use crate::lane::Lane;
 use crate::load::{Grants, Loader};
+use crate::pending::{Pending, PluginFile};
 use crate::plugin::{Plugin, Source};
 use crate::pool::Pool;
 use crate::registry::{Id, Registry};
@@ -44,7 +44,7 @@ pub(crate) struct Inner {
     /// State of the plugin folder at the last scan, and the files that failed to load.
     pub folder: Mutex<FolderState>,
     /// Plugins of the program and the folder that are not loaded yet.
-    pub coming: Coming,
+    pub pending: Pending,
     /// Threads and slots for the instance's plugins on pages of usual size.
     short: (Pool, Shares),
     /// The same on long pages.
@@ -87,7 +87,7 @@ impl Inner {
             changes: watch::Sender::new(0),
             stats: AllStats::default(),
             folder: Mutex::default(),
-            coming: Coming::default(),
+            pending: Pending::default(),
             interpreter_slots: Arc::new(Semaphore::new(threads * 2)),
             actor_slots: Arc::new(Semaphore::new(config.max_actors.max(1))),
             tenants: Tenants::new(&config)?,
@@ -125,7 +125,7 @@ impl Inner {
     /// Puts a plugin in service.
     ///
     /// # Errors
-    /// [`LoadError::Manifest`] if its needs and those of the others are a circle.
+    /// [`LoadError::Manifest`] if its needs and those of the others form a circular dependency.
     pub fn serve(&self, plugin: Arc<Plugin>) -> Result<(), LoadError> {
         self.try_change(|registry, roles| {
             registry.insert(Arc::clone(&plugin), roles);
@@ -171,11 +171,11 @@ impl Inner {
 
     /// Waits for plugins that are not loaded yet: those whose file names match `is_wanted`.
     pub async fn arrival(&self, is_wanted: impl Fn(&str) -> bool) {
-        if self.coming.is_empty() {
+        if self.pending.is_empty() {
             return;
         }
         let mut changes = self.changes();
-        while self.coming.want(&is_wanted) {
+        while self.pending.want(&is_wanted) {
             if changes.changed().await.is_err() {
                 return;
             }
@@ -246,7 +246,7 @@ impl Inner {
 
     /// Wakes the waiting tasks because a file is loaded or refused.
     pub fn arrived(&self, file: &PluginFile) {
-        self.coming.done(file);
+        self.pending.done(file);
         self.changes.send_modify(|count| *count += 1);
     }
 

@@ -103,7 +103,7 @@ impl Plan {
         };
         for plugin in plugins {
             for role in &plugin.manifest.needs {
-                // What is wrong with a role is kept in `ranks`.
+                // The error of a role is kept in `ranks`.
                 let _ = walk.rank(role);
             }
         }
@@ -125,7 +125,7 @@ impl Plan {
     }
 }
 
-/// Why this plugin can't join the others: a circle of needs through one of its roles.
+/// Why this plugin can't join the others: one of its roles would be part of a circular dependency.
 pub(crate) fn circle(registry: &Registry, plugin: &Arc<Plugin>) -> Option<String> {
     let caller = plugin.owner().map(|owner| Arc::new(CallOrigin::new(owner)));
     let visible = Visible::new(registry, &caller);
@@ -153,7 +153,7 @@ impl Walk<'_> {
         if let Some(at) = self.path.iter().position(|open| open == role) {
             let circle: Vec<&str> = self.path.iter().skip(at).map(String::as_str).collect();
             return Err(PluginError::Reported(CodedError::failed(format!(
-                "needs: {} → {role} is a circle",
+                "needs: circular dependency: {} → {role}",
                 circle.join(" → ")
             ))));
         }

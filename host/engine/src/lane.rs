@@ -30,7 +30,7 @@ impl Lane {
         }
     }
 
-    /// Who takes turns with the others of the lane.
+    /// The project that takes turns with the others of the lane.
     pub const fn project(self) -> Option<ProjectId> {
         match self {
             Self::Short(project) | Self::Long(project) => project,

@@ -75,7 +75,8 @@ impl ResourceLimiter for Limiter {
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        // Of growth beyond what a memory can have, nobody asks before.
+        // `memory_growing` is not called for growth beyond the memory's maximum, so check the time
+        // budget here.
         self.meter.check_if_overdue()?;
         self.refuse_memory();
         Ok(())

@@ -1,11 +1,11 @@
 //! Loads a plugin from a file's bytes: inspection, compilation, linking and self-test.
 
 mod build;
+mod parts;
 mod selftest;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use moka::future::Cache;
 use orbweaver_core::ids::ProjectId;
@@ -18,19 +18,18 @@ use crate::compile::{CodeOwner, Compiler, Stored};
 use crate::config::{EngineConfig, Grant, GrantWord};
 use crate::error::{LoadError, StartError};
 use crate::grants::{EffectivePermissions, Permissions};
-use crate::host::state::PluginId;
 use crate::imports::{self, World};
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
-use crate::journal::PluginFacts;
 use crate::kind::Kind;
+use crate::limits::LimitRange;
 use crate::manifest::section;
 use crate::plugin::{Code, Plugin, Source};
-use crate::quarantine::{Quarantine, QuarantineRule};
 use crate::runtime::Runtime;
 use crate::schema::Schema;
 use crate::stats::{AllStats, Stats};
 use crate::tenancy::ProjectPolicy;
 use build::CodeTarget;
+use parts::Parts;
 
 /// Permissions granted to a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +53,7 @@ const KEPT_COMPONENTS: u64 = 128;
 /// What compiled and linked code depends on.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct CodeKey {
-    /// Of the component without its manifest: plugins of the same code share it.
+    /// Digest of the component without its manifest: plugins of the same code share it.
     code: Digest,
     /// What it exports.
     world: World,
@@ -183,121 +182,111 @@ impl Loader {
         source: Source,
         grants: Grants,
     ) -> Result<Arc<Plugin>, LoadError> {
-        let static_limits = self.static_limits;
-        let to_inspect = Arc::clone(&bytes);
-        let (found, digest, code_bytes, input) = blocking(move || {
-            let found = inspect(&to_inspect, static_limits)?;
-            let input = input_schema(&found)?;
-            let code: Arc<[u8]> = section::without(&to_inspect)?.into();
-            Ok((found, Digest::compute(&to_inspect), code, input))
-        })
-        .await?;
+        let inspected = self.inspect_all(bytes).await?;
+        let found = &inspected.found;
         if let Source::Folder(path) = &source {
-            check_file_name(path, &found)?;
+            check_file_name(path, found)?;
         }
-        let manifest = &found.manifest;
-        let (range, grants) = match grants {
-            Grants::Project(policy) => {
-                let range = policy.cut(config.limits.for_kind(manifest.kind));
-                let effective = EffectivePermissions::new(&manifest.permissions, &policy.accepted)
-                    .and_then(|accepted| accepted.narrowed(&policy.allowed));
-                (range, effective)
-            }
-            grants => {
-                let granted = granted(config, &found, &source, grants);
-                let effective = EffectivePermissions::new(&manifest.permissions, &granted);
-                (*config.limits.for_kind(manifest.kind), effective)
-            }
-        };
-        let grants = grants.map_err(|e| LoadError::Manifest(format!("grant: {e}")))?;
-        let world = imports::check(&found, &grants)?;
-        let limits = manifest.limits.within(&range);
-        let cut = manifest.limits.cut(&range);
-        found
-            .shape
-            .fits(limits.memory_bytes(), limits.table_elements)?;
+        let (range, grants) = resolve_grants(config, found, &source, grants)?;
+        let world = imports::check(found, &grants)?;
+        let code_bytes = Arc::clone(&inspected.code);
+        let parts = Parts::new(config, inspected, source, &range, grants)?;
+        let code = self.build_and_test(&parts, world, code_bytes).await?;
+        let stats = parts.stats(stats);
+        Ok(Arc::new(parts.assemble(code, stats)))
+    }
 
-        let owner = match source {
-            Source::Project(project) => Some(project),
-            Source::Embedded | Source::Folder(_) | Source::Upload => None,
-        };
-        let label: Arc<str> = match owner {
-            None => format!("{}:{}", manifest.kind, manifest.name).into(),
-            Some(project) => format!("{}:{}@{project}", manifest.kind, manifest.name).into(),
-        };
-        let grants = Arc::new(grants);
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "shown to operators; no rule depends on it"
-        )]
-        let loaded_at = SystemTime::now();
-        let facts = Arc::new(PluginFacts {
-            id: PluginId {
-                own: owner.is_some(),
-                kind: manifest.kind,
-                name: manifest.name.clone(),
-            },
-            version: manifest.version.clone(),
-            digest: digest.to_string(),
-        });
-        let rule = QuarantineRule::of(config, &source);
-        let plugin = |code: Arc<Code>, stats: Arc<Stats>| Plugin {
-            figures: stats.version(digest, &found.manifest.version, loaded_at),
-            quarantine: Quarantine::new(rule, owner.is_some()),
-            manifest: found.manifest.clone(),
-            digest,
-            size: found.size,
-            source: source.clone(),
-            limits,
-            cut: cut.clone(),
-            grants: Arc::clone(&grants),
-            code,
-            input: input.clone(),
-            loaded_at,
-            label: Arc::clone(&label),
-            facts: Arc::clone(&facts),
-            stats,
-        };
-        let reserve = limits.memory_bytes() >= u64::from(bulk::RESERVED_PAGES) << 16;
+    async fn inspect_all(&self, bytes: Arc<[u8]>) -> Result<Inspected, LoadError> {
+        let static_limits = self.static_limits;
+        blocking(move || {
+            let found = inspect(&bytes, static_limits)?;
+            let input = input_schema(&found)?;
+            Ok(Inspected {
+                digest: Digest::compute(&bytes),
+                code: section::without(&bytes)?.into(),
+                found,
+                input,
+            })
+        })
+        .await
+    }
+
+    /// The code of a plugin, which has passed the self-test with its grants. Plugins of the instance
+    /// share it; a project's is neither shared nor kept beyond its time of service.
+    async fn build_and_test(
+        &self,
+        parts: &Parts,
+        world: World,
+        code_bytes: Arc<[u8]>,
+    ) -> Result<Arc<Code>, LoadError> {
+        let owner = parts.owner();
+        let reserve = parts.limits.memory_bytes() >= u64::from(bulk::RESERVED_PAGES) << 16;
         let key = CodeKey {
             code: Digest::compute(&code_bytes),
             world,
-            grants: grants_digest(&grants),
+            grants: grants_digest(&parts.grants),
             reserve,
         };
-        let tested = (digest, key.grants);
+        let tested = (parts.digest, key.grants);
         let build = async {
             let target = CodeTarget {
                 owner: self.code_owner(owner),
                 reserve,
             };
-            let built = self.build(&found, world, &grants, key.code, code_bytes, target);
+            let (found, grants) = (&parts.found, &parts.grants);
+            let built = self.build(found, world, grants, key.code, code_bytes, target);
             Ok::<_, LoadError>(Arc::new(built.await?))
         };
         let test = |code: &Arc<Code>| {
             let silent = Arc::new(Stats::silent());
-            self.self_test(Arc::new(plugin(Arc::clone(code), silent)))
+            self.self_test(Arc::new(parts.assemble(Arc::clone(code), silent)))
         };
-        let code = match owner {
-            None => {
-                let kept = self.code.try_get_with(key.clone(), build).await;
-                let code = kept.map_err(|e| (*e).clone())?;
-                let passed = self.tested.try_get_with(tested, test(&code)).await;
-                passed.map_err(|e| (*e).clone())?;
-                code
-            }
-            // Neither shared with others nor kept beyond its time of service.
-            Some(_) => {
-                let code = build.await?;
-                test(&code).await?;
-                code
-            }
-        };
-        Ok(Arc::new(plugin(
-            code,
-            stats.for_plugin(owner, found.manifest.kind, &found.manifest.name),
-        )))
+        if owner.is_some() {
+            let code = build.await?;
+            test(&code).await?;
+            return Ok(code);
+        }
+        let kept = self.code.try_get_with(key.clone(), build).await;
+        let code = kept.map_err(|e| (*e).clone())?;
+        let passed = self.tested.try_get_with(tested, test(&code)).await;
+        passed.map_err(|e| (*e).clone())?;
+        Ok(code)
     }
+}
+
+/// A component that was read.
+struct Inspected {
+    found: Inspection,
+    /// The digest of all its bytes.
+    digest: Digest,
+    /// Its bytes without the manifest.
+    code: Arc<[u8]>,
+    input: Option<Schema>,
+}
+
+/// The limits that the plugin may request, and its permissions.
+fn resolve_grants(
+    config: &EngineConfig,
+    found: &Inspection,
+    source: &Source,
+    grants: Grants,
+) -> Result<(LimitRange, EffectivePermissions), LoadError> {
+    let manifest = &found.manifest;
+    let range = config.limits.for_kind(manifest.kind);
+    let (range, effective) = match grants {
+        Grants::Project(policy) => {
+            let effective = EffectivePermissions::new(&manifest.permissions, &policy.accepted)
+                .and_then(|accepted| accepted.narrowed(&policy.allowed));
+            (policy.cut(range), effective)
+        }
+        grants => {
+            let granted = granted(config, found, source, grants);
+            let effective = EffectivePermissions::new(&manifest.permissions, &granted);
+            (*range, effective)
+        }
+    };
+    let effective = effective.map_err(|e| LoadError::Manifest(format!("grant: {e}")))?;
+    Ok((range, effective))
 }
 
 /// The plugin's input schema, ready to check inputs.

@@ -170,7 +170,7 @@ impl Registry {
                 if domains(other).contains(&domain) {
                     rivals.push(Rival {
                         name: other.name().to_owned(),
-                        // As `most_exact` decides.
+                        // In the order of `most_exact`.
                         serves: other.name() > name,
                         domain: domain.clone(),
                     });

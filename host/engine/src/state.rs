@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub memory: Arc<MemoryBudget>,
     /// Capabilities of an actor, a fetcher or a hook with state; `None` for others.
     pub capabilities: Option<Arc<Capabilities>>,
-    /// Of the call's parses on other threads.
+    /// The turns of the call's parses on other threads.
     pub parsing: ParseTurn,
     /// Outputs of other roles that the plugin needs.
     pub inputs: Inputs,

@@ -27,7 +27,7 @@ use crate::wit::v1::bindings::extractor_async::Extractor;
 /// Answer of an actor or fetcher, and the resources that it used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOutput {
-    /// Of a fetcher an array with one element per item.
+    /// The output; for a fetcher, an array with one element per item.
     pub json: Json,
     /// CPU time.
     pub cpu: Duration,

@@ -1,4 +1,4 @@
-//! What the host would say of a component, without compiling or running it.
+//! The host's check of a component, without compiling or running it.
 
 use serde::Serialize;
 

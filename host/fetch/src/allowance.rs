@@ -1,4 +1,4 @@
-//! What projects may take of work that is free because it had no result.
+//! Limits of a project's free work: work that is not billed because it had no result.
 //!
 //! What a project has taken goes down with time, at the rate of a full hour's in an hour. So a
 //! project whose work fails now and then is never refused, and one whose work does nothing but fail

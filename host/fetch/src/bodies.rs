@@ -26,7 +26,7 @@ const SMALL: u64 = 1 << 20;
 /// A project may hold up to this many times the bytes that are free.
 const SHARE: u64 = 3;
 
-/// What large bodies may take together, and what projects may receive in vain.
+/// Limits of the memory of large bodies together, and of the bytes that projects receive for failed fetches.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     most: u64,

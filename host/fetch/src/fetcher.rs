@@ -19,9 +19,9 @@ use crate::bodies::{Bodies, Receipt};
 use crate::classify;
 use crate::client::{Clients, ConfigError, Connections};
 use crate::config::{FetchConfig, Limits};
-use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::exchange::{self, Bounds, Received};
+use crate::hop_state::HopState;
 use crate::pools::{Candidate, Pools};
 use crate::proxy::{ProxyPool, ProxyUrl};
 use crate::proxy_answer;
@@ -274,17 +274,17 @@ impl Fetcher {
         receipt: &Receipt,
     ) -> Result<Response, FetchError> {
         let bounds = self.bounds(request, started, receipt);
-        let mut course = self
+        let mut hop = self
             .begin(request)
             .map_err(|fault| fault.at(&request.url, Vec::new()))?;
-        let url = course.target.url.to_string();
+        let url = hop.target.url.to_string();
         loop {
-            let step = timeout_at(bounds.deadline, self.step(request, &mut course, &bounds)).await;
+            let step = timeout_at(bounds.deadline, self.step(request, &mut hop, &bounds)).await;
             match step.unwrap_or_else(|_| Err(bounds.late())) {
                 Ok(Some(response)) => return Ok(Response { url, ..response }),
                 Ok(None) => {}
                 Err(fault) => {
-                    let error = fault.at(course.target.url.as_str(), course.redirects);
+                    let error = fault.at(hop.target.url.as_str(), hop.redirects);
                     return Err(FetchError {
                         wire_bytes: receipt.bytes(),
                         ..error
@@ -320,39 +320,37 @@ impl Fetcher {
         }
     }
 
-    fn begin(&self, request: &Request) -> Result<Course, Fault> {
+    fn begin(&self, request: &Request) -> Result<HopState, Fault> {
         let target = self.judge(&request.url)?;
         let agent = request
             .user_agent
             .as_deref()
             .unwrap_or_else(|| self.user_agent(None, 0));
-        Course::new(request, target, agent)
+        HopState::new(request, target, agent)
     }
 
-    /// Makes one exchange. `Ok(None)`: a redirect was followed and `course` has its target.
+    /// Makes one exchange. `Ok(None)`: a redirect was followed and `hop` has its target.
     async fn step(
         &self,
         request: &Request,
-        course: &mut Course,
+        hop: &mut HopState,
         bounds: &Bounds<'_>,
     ) -> Result<Option<Response>, Fault> {
         if request.respect_robots {
-            self.check_robots(&course.target).await?;
+            self.check_robots(&hop.target).await?;
         }
         if let Some(proxy) = &request.proxy {
-            self.0.clients.judge_behind(proxy, &course.target).await?;
+            self.0.clients.judge_behind(proxy, &hop.target).await?;
         }
         let mut connections = Connections::Kept;
         let answer = loop {
             let clients = &self.0.clients;
             let client = clients.get(request.proxy.as_ref(), connections).await?;
-            match self.attempt(&client, request, course, bounds).await {
+            match self.attempt(&client, request, hop, bounds).await {
                 // An idle connection may close just as it is reused, and a stream may be reset.
                 // Retried once on a new connection, for safe methods only.
                 Err(fault)
-                    if fault.stale
-                        && connections == Connections::Kept
-                        && course.method.is_safe() =>
+                    if fault.stale && connections == Connections::Kept && hop.method.is_safe() =>
                 {
                     connections = Connections::Fresh;
                     metrics::counter!("orbweaver_fetch_retries_total").increment(1);
@@ -365,13 +363,13 @@ impl Fetcher {
             return Ok(None);
         };
         if request.follow_refresh
-            && let Some(next) = refresh_target(&response, &course.target.url)?
-            && self.go_on(request, course, next, response.status)? == HopVerdict::Follow
+            && let Some(next) = refresh_target(&response, &hop.target.url)?
+            && self.go_on(request, hop, next, response.status)? == HopVerdict::Follow
         {
             return Ok(None);
         }
         Ok(Some(Response {
-            redirects: std::mem::take(&mut course.redirects),
+            redirects: std::mem::take(&mut hop.redirects),
             ..response
         }))
     }
@@ -382,27 +380,27 @@ impl Fetcher {
         &self,
         client: &reqwest::Client,
         request: &Request,
-        course: &mut Course,
+        hop: &mut HopState,
         bounds: &Bounds<'_>,
     ) -> Result<Option<Response>, Fault> {
-        let head = exchange::send(client, course.request()?, bounds).await?;
+        let head = exchange::send(client, hop.request()?, bounds).await?;
         let first_byte = bounds.started.elapsed();
         let (status, remote_addr) = (head.status, head.remote_addr);
         if let Some(proxy) = &request.proxy
             && let Some(fault) =
-                proxy_answer::refusal(proxy, &course.target.url, status, &head.headers)
+                proxy_answer::refusal(proxy, &hop.target.url, status, &head.headers)
         {
             return Err(fault);
         }
         let cookies = head.headers.get_all(SET_COOKIE).iter();
-        course.jar.store(
-            &course.target.url,
+        hop.jar.store(
+            &hop.target.url,
             cookies.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok()),
         );
         if request.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
             let location = location(&head.headers, status.as_u16())?;
-            let followed = header_target(&course.target.url, &location)
-                .and_then(|next| self.go_on(request, course, next, status.as_u16()));
+            let followed = header_target(&hop.target.url, &location)
+                .and_then(|next| self.go_on(request, hop, next, status.as_u16()));
             match followed {
                 Ok(HopVerdict::Follow) => return Ok(None),
                 Ok(_) => {}
@@ -410,7 +408,7 @@ impl Fetcher {
                 Err(fault) => return Err(fault),
             }
         }
-        if status.as_u16() == 304 && !course.is_conditional() {
+        if status.as_u16() == 304 && !hop.is_conditional() {
             return Err(Fault::new(
                 Kind::Protocol,
                 SubKind::NotModified,
@@ -425,7 +423,7 @@ impl Fetcher {
         };
         Ok(Some(Response {
             url: String::new(),
-            final_url: course.target.url.to_string(),
+            final_url: hop.target.url.to_string(),
             status: status.as_u16(),
             headers,
             redirects: Vec::new(),
@@ -442,22 +440,22 @@ impl Fetcher {
     }
 
     /// Checks the target of a redirect or refresh and, if it is to be followed, moves
-    /// `course` to it.
+    /// `hop` to it.
     fn go_on(
         &self,
         request: &Request,
-        course: &mut Course,
+        hop: &mut HopState,
         mut next: Url,
         status: u16,
     ) -> Result<HopVerdict, Fault> {
-        let from = &course.target.url;
+        let from = &hop.target.url;
         if next.fragment().is_none() {
             next.set_fragment(from.fragment());
         }
         let limit = request
             .max_redirects
             .unwrap_or(self.0.config.limits.max_redirects);
-        if u32::try_from(course.redirects.len()).is_ok_and(|followed| followed >= limit) {
+        if u32::try_from(hop.redirects.len()).is_ok_and(|followed| followed >= limit) {
             let message = format!("more than {limit} redirects");
             return Err(Fault::new(Kind::BadRedirect, SubKind::TooMany, message));
         }
@@ -471,7 +469,7 @@ impl Fetcher {
             .as_ref()
             .map_or(HopVerdict::Follow, |check| check(target.url.as_str()));
         match &verdict {
-            HopVerdict::Follow => course.turn(target, status),
+            HopVerdict::Follow => hop.turn(target, status),
             HopVerdict::Stop => {}
             HopVerdict::Refuse(message) => {
                 return Err(Fault::new(Kind::Scope, None, message.clone()));

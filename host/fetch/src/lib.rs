@@ -1,4 +1,4 @@
-//! HTTP client of Orbweaver: the only crate that uses the network.
+//! HTTP client of Orbweaver: the only crate that sends HTTP requests to the web.
 //!
 //! [`Fetcher::fetch`] checks the URL, resolves its name, checks every address and connects only
 //! to those. It follows redirects by the same rules, and decodes the body within limits of time
@@ -12,11 +12,11 @@ mod classify;
 mod client;
 mod config;
 mod cookies;
-mod course;
 mod decode;
 mod error;
 mod exchange;
 mod fetcher;
+mod hop_state;
 mod pools;
 mod proxy;
 mod proxy_answer;
@@ -34,9 +34,9 @@ pub use browser::{
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
-pub use course::{check_header, is_impersonal};
 pub use error::{FetchError, Kind, SubKind};
 pub use fetcher::{Download, Fetcher, PROXY_TRIES};
+pub use hop_state::{check_header, is_impersonal};
 pub use http::Method;
 pub use pools::Candidate;
 pub use proxy::{InvalidProxy, ProxyPool, ProxyUrl};

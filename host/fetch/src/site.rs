@@ -99,7 +99,7 @@ impl RobotsAnswer {
         Self::read(None, &[], None)
     }
 
-    /// Of a response's body; no status stands for no response.
+    /// Reads a response's body; no status stands for no response.
     fn read(status: Option<u16>, body: &[u8], error: Option<FetchError>) -> Self {
         let found = status.is_some_and(|status| (200..300).contains(&status));
         // An HTML page sent for every path is not a robots.txt, whatever lines it contains.
@@ -292,8 +292,8 @@ impl SiteFiles {
         self.robots_for(fetcher, url, &Personal::default()).await
     }
 
-    /// As [`robots`](Self::robots), asked for with what a caller sends. Nobody else gets such an
-    /// answer: it is not cached.
+    /// Like [`robots`](Self::robots), with the caller's own headers. The answer is not cached, so no
+    /// other caller gets it.
     #[crate::boxed]
     pub async fn robots_for(
         &self,
@@ -352,8 +352,8 @@ impl SiteFiles {
         self.llms_txt_for(fetcher, url, &Personal::default()).await
     }
 
-    /// As [`llms_txt`](Self::llms_txt), asked for with what a caller sends. Nobody else gets such an
-    /// answer: it is not cached.
+    /// Like [`llms_txt`](Self::llms_txt), with the caller's own headers. The answer is not cached, so
+    /// no other caller gets it.
     #[crate::boxed]
     pub async fn llms_txt_for(
         &self,
@@ -371,8 +371,8 @@ impl SiteFiles {
         self.llms_full_txt_for(fetcher, url, &own).await
     }
 
-    /// As [`llms_full_txt`](Self::llms_full_txt), asked for with what a caller sends. Nobody else gets
-    /// such an answer: it is not cached.
+    /// Like [`llms_full_txt`](Self::llms_full_txt), with the caller's own headers. The answer is not
+    /// cached, so no other caller gets it.
     #[crate::boxed]
     pub async fn llms_full_txt_for(
         &self,

@@ -1,4 +1,4 @@
-//! What needs the service's own crates: cookies, plugins' files, and every request's body.
+//! Fuzz targets that need the service's own crates: cookies, plugins' files, and every request's body.
 
 use std::cell::{OnceCell, RefCell};
 use std::net::{IpAddr, SocketAddr};

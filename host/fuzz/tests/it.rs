@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use orbweaver_fuzz::{Mutator, Target, targets};
 
-/// Mutations of each target's inputs; fewer where a run of them takes longer than `PATIENCE`.
+/// Mutations of each target's inputs; fewer where a run of them takes longer than `MUTATIONS_TIMEOUT`.
 const MUTATIONS: usize = 400;
-const PATIENCE: Duration = Duration::from_secs(4);
+const MUTATIONS_TIMEOUT: Duration = Duration::from_secs(4);
 
 fn run(name: &str) {
     let found = targets().into_iter().find(|target| target.name == name);
@@ -26,7 +26,7 @@ fn run(name: &str) {
     let mut mutator = Mutator::new(1, target.max_len);
     for _ in 0..MUTATIONS {
         feed(&target, &mutator.next(&inputs));
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > MUTATIONS_TIMEOUT {
             break;
         }
     }

@@ -1,4 +1,4 @@
-//! What a plugin is called with, as it is written in a case file.
+//! The arguments of a plugin's call, as they are written in a case file.
 
 use orbweaver_engine::{HookPoint, Kind};
 use serde::{Deserialize, Serialize};

@@ -231,7 +231,7 @@ impl Project {
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.folder).stdin(Stdio::null());
-        // What a tool prints is not this program's output.
+        // The output of a tool is not this program's output.
         command.stdout(Stdio::from(std::io::stderr()));
         command.stderr(Stdio::inherit());
         command

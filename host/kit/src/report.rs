@@ -1,4 +1,4 @@
-//! What a call answered, and what it did and used.
+//! Report of a call: its answer, its host calls and the resources that it used.
 
 use std::time::Duration;
 

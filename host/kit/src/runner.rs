@@ -97,7 +97,7 @@ impl Runner {
         if let Some(field) = call.misplaced(plugin.kind, &plugin.hooks).first() {
             let of = if delivers { " with `deliver`" } else { "" };
             bail!(
-                "{field}: means nothing to a plugin of kind {}{of}",
+                "{field}: not supported for plugins of kind {}{of}",
                 plugin.kind
             );
         }
@@ -135,7 +135,8 @@ impl Runner {
             }
             Kind::Hook if delivers => {
                 let payload = call.payload.as_ref();
-                let payload = payload.context("payload: the webhook's, which the hook changes")?;
+                let payload = payload
+                    .context("payload: required; the webhook body that the hook is given")?;
                 started = Instant::now();
                 self.delivery(plugin, call, payload).await
             }
@@ -177,7 +178,7 @@ impl Runner {
     ) -> Result<Result<Value, String>> {
         let first = || plugin.fetcher.as_ref()?.domains.first().cloned();
         let domain = call.domain.clone().or_else(first);
-        let domain = domain.context("domain: which one the fetcher is called for")?;
+        let domain = domain.context("domain: required (the manifest lists none)")?;
         let path = call.path.as_deref().unwrap_or_default();
         let params = object(call.params.as_ref());
         let engine = &self.pipeline.engine;
@@ -312,7 +313,7 @@ impl Runner {
             return Ok(Subject { page, asked: None });
         }
         let Some(url) = &call.url else {
-            bail!("url or html: which page the plugin is called for");
+            bail!("url or html: one of them is required");
         };
         let page = web.page(url).await;
         let page = page.with_context(|| format!("url: cannot fetch {url}"))?;

@@ -53,7 +53,7 @@ impl Kept {
         if let Some(value) = &value
             && !self.has_room(key, value.len())
         {
-            // What has expired makes room.
+            // Expired entries make room.
             let now = Instant::now();
             self.values
                 .retain(|_, (_, expiry)| expiry.is_none_or(|expiry| expiry > now));

@@ -119,6 +119,10 @@ mod tests {
         let folder = folder.path().canonicalize().unwrap();
         let watch = Watch::start(&folder).unwrap();
         std::fs::write(folder.join("plugin.toml"), "name = \"x\"").unwrap();
-        watch.changed().unwrap();
+        let (sender, noticed) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let _ = sender.send(watch.changed().is_ok());
+        });
+        assert!(noticed.recv_timeout(Duration::from_secs(60)).unwrap());
     }
 }

@@ -88,7 +88,7 @@ impl Exchange {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Failure {
-    /// Of the WIT's `error`.
+    /// The code of the WIT's `error`.
     code: String,
     message: String,
 }
@@ -163,7 +163,7 @@ impl Web {
         let method: Method = request
             .method
             .parse()
-            .map_err(|_| CodedError::invalid("method: GET, HEAD or POST".to_owned()))?;
+            .map_err(|_| CodedError::invalid("method: must be GET, HEAD or POST".to_owned()))?;
         let mut headers = request.headers.clone();
         let mut values = Vec::new();
         for secret in &request.secrets {

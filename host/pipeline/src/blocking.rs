@@ -28,7 +28,7 @@ static LONG: LazyLock<Option<Runtime>> = LazyLock::new(|| {
         .on_thread_start(lower_priority)
         .build();
     runtime
-        .inspect_err(|error| tracing::warn!(%error, "long work gets no threads of its own"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot start threads for long work; it shares those of short work"))
         .ok()
 });
 

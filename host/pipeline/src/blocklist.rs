@@ -21,7 +21,7 @@ use crate::config::BlocklistConfig;
 use kept::KeptLists;
 
 /// How often files are checked.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Wait after a failed fetch of a URL.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 /// Largest size of a list in bytes: the largest public ones have 50 MB.
@@ -169,7 +169,7 @@ impl Blocklist {
         if self.sources.is_empty() {
             return;
         }
-        let mut looks = interval(LOOK);
+        let mut looks = interval(POLL_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             looks.tick().await;

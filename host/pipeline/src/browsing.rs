@@ -1,4 +1,4 @@
-//! How a page is rendered: the fields of requests that need a browser, and their rules.
+//! Rendering options: the fields of requests that need a browser, and their rules.
 
 use std::sync::Arc;
 use std::time::Duration;

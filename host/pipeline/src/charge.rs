@@ -7,9 +7,9 @@ use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{Amount, CloudMode, NewUsage};
 
+use crate::answer_budget::AnswerBudget;
 use crate::cloud::Spent;
 use crate::context::Scans;
-use crate::room::Room;
 
 /// How a scan is billed.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Bill {
     /// The reservation made by the caller; `None`: the scan makes its own.
     pub reserved: Option<Reservation>,
     /// The answer that has to have room for the result; without room nothing is billed.
-    pub room: Option<Arc<Room>>,
+    pub room: Option<Arc<AnswerBudget>>,
 }
 
 /// The charge of a scan, known in full when it ends.

@@ -13,11 +13,11 @@ use crate::invalid_field::InvalidField;
 /// The kind of failure that left a request without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// Of a fetch or a render.
+    /// A fetch or a render failed.
     Fetch(FetchKind),
-    /// Of the upstream provider.
+    /// The upstream provider failed.
     Vendor,
-    /// Of the search engine.
+    /// The search engine failed.
     Search,
 }
 

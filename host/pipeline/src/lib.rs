@@ -2,6 +2,7 @@
 //! roles in one call, and assembles the answer from the plugins' own JSON.
 
 mod answer;
+mod answer_budget;
 mod blocking;
 pub mod blocklist;
 pub mod browsing;
@@ -28,7 +29,6 @@ mod picture;
 mod pipeline;
 mod request_headers;
 mod roles;
-mod room;
 pub mod rules;
 mod scan;
 pub mod search_index;
@@ -41,6 +41,7 @@ mod stored;
 mod text_diff;
 
 pub use answer::{Besides, Picture, ScanResult, assemble};
+pub use answer_budget::AnswerBudget;
 pub use blocking::{INLINE_BYTES, blocking, blocking_of, sized};
 pub use charge::{Bill, cost_token};
 pub use context::{Scans, ScansParts};
@@ -56,7 +57,6 @@ pub use fetch_code::fetch_code;
 pub use masked::page_without;
 pub use pipeline::{Pipeline, PipelineSettings};
 pub use roles::{Outcome, RoleError, RoleRequest};
-pub use room::Room;
 pub use scan::scan;
 pub use site::{JUDGE_COST, Site};
 pub use spec::{Content, ScanSpec};

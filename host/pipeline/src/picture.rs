@@ -35,7 +35,7 @@ pub(super) async fn screenshot(
             .await
             .map_err(|error| match error {
                 ScanError::Internal(cause) => {
-                    tracing::error!(error = %cause, "no picture");
+                    tracing::error!(error = %cause, "cannot take a screenshot");
                     "internal error".to_owned()
                 }
                 error => error.to_string(),
@@ -77,7 +77,7 @@ async fn take(
     loaded
         .picture
         .unwrap_or_else(|| {
-            let why = "the backend returned no picture".to_owned();
+            let why = "the backend returned no screenshot".to_owned();
             Err(NoPicture::Failed(why))
         })
         .map(|png| (png, is_cut))

@@ -65,7 +65,7 @@ pub fn proxy(pipeline: &Pipeline, field: &str, proxy: &str) -> Result<(), Invali
 /// The field and the rule.
 pub fn user_agent(agent: Option<&str>) -> Result<(), InvalidField> {
     let Some(agent) = agent else { return Ok(()) };
-    // Of ASCII a byte is a character.
+    // In ASCII, a byte is a character.
     if !agent.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Err(InvalidField::new(
             "user_agent",

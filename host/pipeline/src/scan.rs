@@ -7,24 +7,25 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use orbweaver_core::content::Kind;
-use orbweaver_core::ids::ProjectId;
+use orbweaver_core::ids::{PageId, ProjectId};
+use orbweaver_engine::PluginRef;
 use orbweaver_store::{CloudMode, Principal};
 use url::Url;
 
 use crate::answer::{Besides, assemble};
+use crate::answer_budget::AnswerBudget;
 use crate::blocking::sized;
 use crate::charge::{Bill, Charge, base_amount};
-use crate::cloud::{NO_MODEL, micros};
+use crate::cloud::{Answered, NO_MODEL, micros};
 use crate::context::Scans;
 use crate::conversion::DOCUMENT_ROLE;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::extract_fields::PromptSpec;
-use crate::kept_answers::{KeptAnswer, SHARED};
+use crate::kept_answers::{KeptAnswer, PageKey, SHARED};
 use crate::picture;
 use crate::pipeline::Pipeline;
 use crate::roles::Outcome;
-use crate::room::Room;
 use crate::site::Site;
 use crate::site_lookup::{Lookup, look_up};
 use crate::source::{self, PageRow, SourcedPage};
@@ -82,9 +83,8 @@ async fn run(
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     charge: &mut Charge,
-    room: Option<&Room>,
+    room: Option<&AnswerBudget>,
 ) -> Result<Bytes, ScanError> {
-    let fits = |json: &Bytes| room.map_or(Ok(()), |room| room.take(json.len()));
     let project = principal.project;
     let pipeline = &scans.pipeline.of_project(project);
     // A stored page is served only if its URL may be fetched now.
@@ -94,7 +94,7 @@ async fn run(
         && let Some((json, mode)) =
             kept_answer(pipeline, project, spec, since, scans.store.is_shared())
     {
-        fits(&json)?;
+        take(room, &json)?;
         charge.came_by(mode);
         scans.store.bill(charge.usage()).await?;
         return Ok(json);
@@ -104,6 +104,60 @@ async fn run(
     if let Some(room) = room {
         room.check()?;
     }
+    let MadeAnswer {
+        parts,
+        page_key,
+        row,
+        plugins,
+    } = answer(scans, pipeline, principal, spec, charge).await?;
+    let bytes = parts.bytes();
+    let write = move || parts.json().map(|json| (json, parts));
+    let (json, parts) = sized(bytes, write).await??;
+    take(room, &json)?;
+    let Some(page) = store_and_bill(scans, row, charge).await? else {
+        return Ok(json);
+    };
+    pipeline.answers.note_page(page_key, page);
+    if parts.is_repeatable()
+        && let Ok(final_url) = Url::parse(&parts.document.final_url)
+    {
+        let kept = KeptAnswer {
+            json: json.clone(),
+            page_key,
+            page,
+            fetched_at: parts.document.fetched_at,
+            final_url,
+            site: parts.site,
+            plugins,
+            at: Instant::now(),
+        };
+        pipeline.answers.keep(project, spec, kept);
+    }
+    Ok(json)
+}
+
+/// Takes the bytes of an answer from what is left for it.
+fn take(room: Option<&AnswerBudget>, json: &Bytes) -> Result<(), ScanError> {
+    room.map_or(Ok(()), |room| room.take(json.len()))
+}
+
+/// An answer that was made anew, before it is written.
+struct MadeAnswer {
+    parts: AnswerParts,
+    page_key: PageKey,
+    row: PageRow,
+    /// The plugins that it depends on, by role.
+    plugins: Vec<(String, Option<PluginRef>)>,
+}
+
+/// Finds the page and runs its roles, the screenshot and the prompt.
+async fn answer(
+    scans: &Scans,
+    pipeline: &Pipeline,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    charge: &mut Charge,
+) -> Result<MadeAnswer, ScanError> {
     let site = Lookup::start(pipeline, &spec.url);
     let SourcedPage {
         mut document,
@@ -134,19 +188,15 @@ async fn run(
         Some((picture, cut)) => (Some(picture), is_cut || cut),
         None => (None, is_cut),
     };
-    let prompt = spec.content.extract.as_ref();
-    let prompted = match prompt.and_then(|extract| extract.prompt.as_ref()) {
-        Some(PromptSpec { prompt, schema }) => {
-            let llm = scans.cloud.llm();
-            let schema = schema.as_deref();
-            let answered = llm
-                .extract(project, pipeline, &mut document, prompt, schema)
-                .await;
-            charge.spent.add(micros(answered.usage.cost_usd));
-            Some(answered)
-        }
-        None => None,
-    };
+    let prompted = ask_model(
+        scans,
+        pipeline,
+        principal.project,
+        spec,
+        &mut document,
+        charge,
+    )
+    .await;
     let parts = AnswerParts {
         mode: page_key.mode,
         content: spec.content.clone(),
@@ -161,36 +211,46 @@ async fn run(
             unrendered,
         },
     };
-    let bytes = parts.bytes();
-    let write = move || parts.json().map(|json| (json, parts));
-    let (json, parts) = sized(bytes, write).await??;
-    fits(&json)?;
-    let page = match row {
+    Ok(MadeAnswer {
+        parts,
+        page_key,
+        row,
+        plugins,
+    })
+}
+
+/// The language model's answer to the request's prompt, if it has one.
+async fn ask_model(
+    scans: &Scans,
+    pipeline: &Pipeline,
+    project: ProjectId,
+    spec: &ScanSpec,
+    document: &mut Document,
+    charge: &mut Charge,
+) -> Option<Answered> {
+    let extract = spec.content.extract.as_ref()?;
+    let PromptSpec { prompt, schema } = extract.prompt.as_ref()?;
+    let (llm, schema) = (scans.cloud.llm(), schema.as_deref());
+    let answered = llm
+        .extract(project, pipeline, document, prompt, schema)
+        .await;
+    charge.spent.add(micros(answered.usage.cost_usd));
+    Some(answered)
+}
+
+/// Bills the scan, together with the page where that is new. Returns the page, if it is stored.
+async fn store_and_bill(
+    scans: &Scans,
+    row: PageRow,
+    charge: &mut Charge,
+) -> Result<Option<PageId>, ScanError> {
+    Ok(match row {
         PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
         PageRow::Stored(page) => {
             scans.store.bill(charge.usage()).await?;
             Some(page)
         }
-    };
-    if let Some(page) = page {
-        pipeline.answers.note_page(page_key, page);
-        if parts.is_repeatable()
-            && let Ok(final_url) = Url::parse(&parts.document.final_url)
-        {
-            let kept = KeptAnswer {
-                json: json.clone(),
-                page_key,
-                page,
-                fetched_at: parts.document.fetched_at,
-                final_url,
-                site: parts.site,
-                plugins,
-                at: Instant::now(),
-            };
-            pipeline.answers.keep(project, spec, kept);
-        }
-    }
-    Ok(json)
+    })
 }
 
 /// What an answer is made of.

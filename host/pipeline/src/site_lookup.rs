@@ -12,7 +12,7 @@ use crate::pipeline::Pipeline;
 use crate::site::Site;
 
 /// How long a scan with a fetched page waits for them. The look-up continues for later scans.
-const PATIENCE: Duration = Duration::from_secs(3);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A look-up in progress.
 pub(crate) struct Lookup {
@@ -39,7 +39,7 @@ impl Lookup {
         let Some(task) = task else {
             return Site::default();
         };
-        match tokio::time::timeout(PATIENCE, task).await {
+        match tokio::time::timeout(LOOKUP_TIMEOUT, task).await {
             Ok(Ok(site)) => site,
             _ => Site::default(),
         }

@@ -239,7 +239,7 @@ async fn load(
             let page = cloud.load(project, Choice::Unblock, &job).await?;
             Ok(Got::by(mode, page))
         }
-        // What was asked for can't be done without a browser.
+        // The request can't be served without a browser.
         CloudMode::Auto if browsing.needs_browser() => {
             charge.reserve_cloud(scans, principal.project).await?;
             let mut job = rendered;

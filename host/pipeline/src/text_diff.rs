@@ -15,7 +15,7 @@ use crate::pipeline::Pipeline;
 use crate::roles::RoleRequest;
 
 /// Maximum CPU time of one comparison; text not compared by then counts as replaced.
-const PATIENCE: Duration = Duration::from_millis(500);
+const COMPARISON_TIMEOUT: Duration = Duration::from_millis(500);
 /// Longest text that is compared, in bytes.
 const MAX_TEXT: usize = 2 << 20;
 /// Maximum bytes of a reported difference.
@@ -85,7 +85,9 @@ impl Pipeline {
 
 fn compare(old: &str, new: &str) -> TextChange {
     let (old, new) = (start(old, MAX_TEXT), start(new, MAX_TEXT));
-    let lines = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let lines = TextDiff::configure()
+        .timeout(COMPARISON_TIMEOUT)
+        .diff_lines(old, new);
     let unified = lines
         .unified_diff()
         .context_radius(CONTEXT)
@@ -109,7 +111,7 @@ fn compare(old: &str, new: &str) -> TextChange {
         let before: Vec<&str> = before.split_whitespace().collect();
         let after: Vec<&str> = after.split_whitespace().collect();
         let words = TextDiff::configure()
-            .timeout(PATIENCE)
+            .timeout(COMPARISON_TIMEOUT)
             .diff_slices(&before, &after);
         for change in words.iter_all_changes() {
             match change.tag() {

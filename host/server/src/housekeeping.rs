@@ -67,7 +67,7 @@ pub async fn run(service: Service) {
             let app = app.clone();
             tokio::spawn(async move {
                 if let Err(error) = app.store.show_worker(app.clock.now()).await {
-                    tracing::debug!(%error, "cannot show other processes that this one works");
+                    tracing::debug!(%error, "cannot record this worker's heartbeat");
                 }
             });
         }

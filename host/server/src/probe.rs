@@ -19,7 +19,7 @@ const EVERY: Duration = Duration::from_millis(10);
 /// runtime is idle.
 const WINDOW: Duration = Duration::from_secs(1);
 /// The runtime rests when its threads together worked for less than this of a window.
-const REST: Duration = Duration::from_millis(20);
+const IDLE_BELOW: Duration = Duration::from_millis(20);
 
 /// Measures as long as the process runs.
 pub async fn run() {
@@ -33,7 +33,7 @@ pub async fn run() {
         gauge.set(longest.as_secs_f64());
         most.record(longest.as_secs_f64());
         let now = busy(&runtime);
-        let rests = now.saturating_sub(worked) < REST && longest < EVERY;
+        let rests = now.saturating_sub(worked) < IDLE_BELOW && longest < EVERY;
         every = if rests { WINDOW } else { EVERY };
         worked = now;
     }

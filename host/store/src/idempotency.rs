@@ -214,7 +214,7 @@ impl Store {
             if inserted.rows_affected() == 1 {
                 return Ok(None);
             }
-            // Of several retries, one takes over from a dead process, or after a failure.
+            // After a failure, or from a dead process, one of several retries takes over.
             let taken_over = sqlx::query(
                 "UPDATE idempotency SET leased_until = $6
                  WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND body_hash = $4

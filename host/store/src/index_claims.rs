@@ -160,7 +160,7 @@ impl Store {
         let Db::Pg(pool) = &self.db else {
             return Ok(Vec::new());
         };
-        // Whoever inserts takes this lock first, and keeps it until the transaction has ended and
+        // An inserting transaction takes this lock first, and keeps it until it has ended and
         // others see its rows.
         Ok(sqlx::query_scalar(
             "SELECT DISTINCT virtualtransaction FROM pg_locks

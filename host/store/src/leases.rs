@@ -1,4 +1,4 @@
-//! What the leases of runs, jobs and exports share. All tables have `status`, `lease_owner` and
+//! Code shared by the leases of runs, jobs and exports. All tables have `status`, `lease_owner` and
 //! `lease_until`; a lease ends at `lease_until`, and 0 is none.
 
 use chrono::{DateTime, Utc};

@@ -12,9 +12,11 @@
 
 mod accounts;
 mod bodies;
+mod change_watch;
 pub mod crawl;
 mod db;
 mod error;
+mod exclusive_work;
 pub mod exports;
 mod idempotency;
 mod index_claims;
@@ -32,7 +34,6 @@ mod plugin_secrets;
 mod plugin_state;
 mod plugins;
 mod presence;
-mod pulse;
 mod purge;
 mod quota;
 mod replicas;
@@ -40,7 +41,6 @@ mod runs;
 mod schema;
 mod search;
 mod settings;
-mod sole_work;
 mod sql;
 mod store;
 mod time;
@@ -55,8 +55,10 @@ pub use accounts::{
 pub use bodies::encoding::{BodyEncoding, StoredBody};
 pub use bodies::moving::Moved;
 pub use bodies::sweep::{BlobSweeper, Swept};
+pub use change_watch::ChangeWatch;
 pub use db::Options;
 pub use error::StoreError;
+pub use exclusive_work::ExclusiveWork;
 pub use idempotency::{Claim, KeptAnswer, MAX_KEPT_BYTES, PackedAnswer, RENEWAL};
 pub use index_claims::IndexClaim;
 pub use index_documents::DocumentClaim;
@@ -71,7 +73,6 @@ pub use plugin_records::{
 pub use plugin_secrets::{PluginSecret, SavedSecret, SealedSecret};
 pub use plugin_state::{StateBounds, StateEntry, StateKeys, StateOwner, StateWrite, StateWritten};
 pub use plugins::{NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, UploadedPlugin};
-pub use pulse::Pulse;
 pub use purge::Retention;
 pub use quota::{
     Amount, MAX_COST_MICROS, NewUsage, PageCap, PageCaps, ReachedCap, ReservationRequest,
@@ -79,7 +80,6 @@ pub use quota::{
 };
 pub use replicas::ReplicaState;
 pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};
-pub use sole_work::SoleWork;
 pub use store::Store;
 pub use worker_lock::{WorkerLock, WorkerLockAttempt};
 

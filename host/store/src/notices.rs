@@ -2,7 +2,7 @@
 //! says so with NOTIFY, and each process has one connection that listens. So they learn of it within
 //! milliseconds of the commit, and not at their next look.
 //!
-//! Notices only hasten: every wait also looks by itself ([`pulse`](crate::pulse)), because a notice is
+//! Notices only hasten: every wait also looks by itself ([`change_watch`](crate::change_watch)), because a notice is
 //! lost while the connection is down, and a pooler in front of the database (PgBouncer, by
 //! transaction) delivers none. On SQLite there are none.
 

@@ -290,7 +290,7 @@ impl Store {
             };
             let size = (write.key.len() + value.len()) as u64 + OVERHEAD;
             if !bounds.hold(bytes, entries, old.map(|(_, size, _)| size), size) {
-                // What has expired makes room.
+                // Expired entries make room.
                 sql::plugin_state::sweep(tx, owner.project, write.now).await?;
                 (bytes, entries, _) = sql::plugin_state::lock_use(tx, owner.project).await?;
                 old = sql::plugin_state::found(tx, owner, write.key).await?;

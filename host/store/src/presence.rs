@@ -1,9 +1,4 @@
-//! The files whose locks tell which processes use a SQLite database.
-//!
-//! - `FILE.lock`: shared by every process that serves or crawls.
-//! - `FILE.worker.lock`: held by the one process that works on runs and delivers webhooks.
-//!
-//! The kernel releases a lock when its process ends, for any reason.
+//! The lock files of a SQLite database; [`worker_lock`](crate::worker_lock) says what they are for.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};

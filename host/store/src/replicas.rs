@@ -3,11 +3,11 @@
 //! A read from a replica sees every commit that any node had been told of when the read began. Therefore
 //! each read first asks the database for the end of its log, which costs one round trip and touches
 //! no table, and is given a replica that has replayed the log up to there ([`Replicas::caught_up`]). A replica
-//! that has not done so within [`PATIENCE`] is left alone for [`REST`], and the database itself
+//! that has not done so within [`REPLAY_TIMEOUT`] is left alone for [`COOLDOWN`], and the database itself
 //! answers. So it does where a replica fails in the middle of a read.
 //!
 //! Positions mean nothing between two histories: after a failover, a replica may still follow the old
-//! database, or have become a database of its own. The setting [`MARK`] names the timeline, and a
+//! database, or have become a database of its own. The setting [`HISTORY_SETTING`] names the timeline, and a
 //! random id besides. It is written on the timeline that it names, so a replica that shows the
 //! database's mark has the database's history.
 
@@ -25,17 +25,17 @@ use crate::store::Store;
 
 /// How long a read waits for a replica to replay what is missing. Replicas are milliseconds behind
 /// as a rule.
-const PATIENCE: Duration = Duration::from_millis(100);
+const REPLAY_TIMEOUT: Duration = Duration::from_millis(100);
 /// Time between two looks at a replica that is behind.
-const LOOK: Duration = Duration::from_millis(4);
+const POLL_INTERVAL: Duration = Duration::from_millis(4);
 /// How long a replica that was behind, or failed, is not asked.
-const REST: Duration = Duration::from_secs(2);
+const COOLDOWN: Duration = Duration::from_secs(2);
 /// Longest time of one statement on a replica: one that does not answer any more is given up.
 const STATEMENT: Duration = Duration::from_secs(60);
 /// Longest time of a look at the state of a replica.
 const STATE: Duration = Duration::from_secs(1);
 /// The setting that names the database's history: its timeline, eight hexadecimal digits, and a random id.
-const MARK: &str = "replicas.mark";
+const HISTORY_SETTING: &str = "replicas.mark";
 
 /// What a replica must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl Replicas {
         let count = self.all.len();
         let in_turn = (0..count).filter_map(|place| self.all.get(turn.wrapping_add(place) % count));
         for replica in in_turn.filter(|replica| !replica.rests()) {
-            let outcome = match timeout(PATIENCE, replica.reach(&goal)).await {
+            let outcome = match timeout(REPLAY_TIMEOUT, replica.reach(&goal)).await {
                 Ok(Ok(true)) => {
                     counted("replica");
                     return Some(replica);
@@ -210,7 +210,7 @@ impl Replica {
     }
 
     fn rest(&self) {
-        let until = Some(Instant::now() + REST);
+        let until = Some(Instant::now() + COOLDOWN);
         *self
             .rests_until
             .lock()
@@ -227,7 +227,7 @@ impl Replica {
             if !replayed.follows(goal) {
                 return Ok(false);
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -239,7 +239,7 @@ impl Replica {
                     CAST(COALESCE(extract(epoch FROM now() - pg_last_xact_replay_timestamp()) * 1000, 0)
                         AS BIGINT) AS age_ms",
         )
-        .bind(MARK)
+        .bind(HISTORY_SETTING)
         .fetch_one(&self.pool)
         .await?)
     }
@@ -267,7 +267,7 @@ async fn goal(database: &PgPool) -> Result<Goal, StoreError> {
                 left(pg_walfile_name(pg_current_wal_insert_lsn()), 8),
                 (SELECT value FROM settings WHERE name = $1)",
     )
-    .bind(MARK)
+    .bind(HISTORY_SETTING)
     .fetch_one(database)
     .await?;
     if let Some(mark) = mark.filter(|mark| mark.starts_with(&timeline)) {
@@ -279,7 +279,7 @@ async fn goal(database: &PgPool) -> Result<Goal, StoreError> {
              WHEN starts_with(settings.value, $2) THEN settings.value ELSE excluded.value END
          RETURNING value",
     )
-    .bind(MARK)
+    .bind(HISTORY_SETTING)
     .bind(&timeline)
     .fetch_one(database)
     .await?;

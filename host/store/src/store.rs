@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use orbweaver_blobs::Blobs;
 use tokio::sync::watch;
 
+use crate::change_watch::{ChangeWatch, ChangeWatches};
 use crate::db::{self, Db, Options, read};
 use crate::error::StoreError;
 use crate::logs::recent::RecentLogs;
 use crate::notices::Topic;
-use crate::pulse::{Pulse, Pulses};
 use crate::replicas::Replicas;
 use crate::writer::Writer;
 
@@ -20,7 +20,7 @@ pub struct Store {
     pub(crate) db: Db,
     pub(crate) writer: Arc<Writer>,
     pub(crate) recent: RecentLogs,
-    pub(crate) pulses: Arc<Pulses>,
+    pub(crate) watches: Arc<ChangeWatches>,
     pub(crate) replicas: Arc<Replicas>,
     pub(crate) blobs: Option<Blobs>,
 }
@@ -43,7 +43,7 @@ impl Store {
             db,
             writer,
             recent,
-            pulses: Arc::new(Pulses::new(db::direct(options)?)),
+            watches: Arc::new(ChangeWatches::new(db::direct(options)?)),
             replicas: Arc::new(replicas),
             blobs,
         };
@@ -104,17 +104,17 @@ impl Store {
     /// A number that changes when a node tells of a change of `topic`; after the first
     /// [`pulse`](Self::pulse), on PostgreSQL. It is a hint: notices may be lost, or never come.
     pub fn notices(&self, topic: Topic) -> watch::Receiver<u64> {
-        self.pulses.notices().of(topic).subscribe()
+        self.watches.notices().of(topic).subscribe()
     }
 
     /// Whether notices of other nodes arrive at present.
     pub fn listens(&self) -> bool {
-        self.pulses.notices().listens()
+        self.watches.notices().listens()
     }
 
     /// Changes from now on, by this process or another one. Within a Tokio runtime.
-    pub fn pulse(&self) -> Pulse {
-        self.pulses.subscribe(&self.db)
+    pub fn pulse(&self) -> ChangeWatch {
+        self.watches.subscribe(&self.db)
     }
 
     /// Checks that the database answers.
@@ -130,7 +130,7 @@ impl Store {
     #[crate::boxed]
     pub async fn close(&self) {
         self.writer.stop().await;
-        self.pulses.stop();
+        self.watches.stop();
         self.replicas.close().await;
         match &self.db {
             Db::Lite(lite) => {

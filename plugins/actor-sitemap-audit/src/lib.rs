@@ -26,7 +26,7 @@ pub const MAX_URLS: u32 = 50_000;
 
 /// Time after which no more requests are started. Clients of the service wait for five minutes
 /// by default, and an audit that is cut off loses its results.
-const PATIENCE: Duration = Duration::from_secs(240);
+const REQUESTS_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The actor's input.
 #[derive(Debug, Deserialize)]
@@ -108,7 +108,7 @@ impl Summary {
 
 /// Finds the sitemaps and checks the URLs they list.
 pub async fn run(input: Input) -> Result<Output, Error> {
-    run_within(input, PATIENCE).await
+    run_within(input, REQUESTS_TIMEOUT).await
 }
 
 /// Same as [`run`], with this much time for requests.

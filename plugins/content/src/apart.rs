@@ -70,9 +70,9 @@ fn is_footnote(node: Node<'_>, before: Node<'_>) -> bool {
 /// Whether a `<cite>` is what a quotation begins with, as forums name whose words follow.
 pub fn names_speaker(cite: Node<'_>) -> bool {
     /// Boxes between the quotation and the name.
-    const MOST: usize = 4;
+    const MAX_BOXES: usize = 4;
     let mut at = cite;
-    for _ in 0..MOST {
+    for _ in 0..MAX_BOXES {
         let mut before = std::iter::successors(at.prev_sibling(), |n| n.prev_sibling());
         if !before.all(|n| n.is_text() && n.text().trim().is_empty()) {
             return false;

@@ -264,7 +264,7 @@ fn class_of(c: char) -> u8 {
 
 /// How a character takes part in words.
 enum Part {
-    /// Of a word that goes on.
+    /// A letter of a word that goes on.
     Letter,
     /// A word of its own: about so many halves to a word.
     Halves(u32),

@@ -1,6 +1,7 @@
-//! What of the chosen subtree is not content.
+//! Finds the parts of the chosen subtree that are not content.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::text::letters;
 
 use crate::kind::Kind;
 use crate::lines;
@@ -236,18 +237,6 @@ impl Titles {
         let starts = |title: &String| title == &text || text.len() > 16 && title.starts_with(&text);
         !text.is_empty() && self.titles.iter().any(starts)
     }
-}
-
-fn letters(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars().filter(|c| c.is_alphanumeric()) {
-        if c.is_ascii() {
-            out.push(c.to_ascii_lowercase());
-        } else {
-            out.extend(c.to_lowercase());
-        }
-    }
-    out
 }
 
 /// Marks what in a thread is about posts rather than in them: ranks, counts, signatures.

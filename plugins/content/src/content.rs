@@ -61,7 +61,7 @@ impl Selection {
         types
     }
 
-    /// As plain text, one line a block.
+    /// The content as plain text, one line a block.
     pub fn text(&self, view: &View<'_>) -> String {
         text::render(view, &self.info, self.root)
     }

@@ -1,4 +1,4 @@
-//! What stands around each element: the landmarks and named parts above it, how deep it is
+//! The context of each element: the landmarks and named parts above it, how deep it is
 //! and how often the page repeats its like.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};

@@ -1,4 +1,4 @@
-//! What kind of page this is.
+//! The kind of a page.
 //!
 //! Sites say it themselves in several places: the types of their JSON-LD, `og:type`, the
 //! generator, the words of the URL. Each speaks for a kind with points; where none has

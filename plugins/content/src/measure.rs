@@ -274,7 +274,8 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
             }
         }
     }
-    // A name that most of the text goes by tells nothing about what is beside the point.
+    // Ignore the mark of a class name that covers more than two thirds of the text: it cannot
+    // separate boilerplate from content.
     let mut void = 0;
     for (bit, sum) in under.iter().enumerate() {
         if *sum > prose / 3 * 2 {

@@ -1,4 +1,4 @@
-//! What type of page this is, with how sure that is.
+//! The type of a page, with a probability.
 
 use crate::features::{Matrix, PAGE, TYPES};
 use crate::forest::Forest;

@@ -1,6 +1,8 @@
 //! Lines that announce something other than the content: "Related articles", "Leave a
 //! comment", "Sign up for our newsletter".
 
+use orbweaver_sdk::text::ByFirstByte;
+
 /// What a line announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -231,28 +233,14 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("смотрите также", Start, Related),
 ];
 
-/// The phrases' indices by first byte, each group in the order of [`PHRASES`], and where the group
-/// of each byte begins.
-static BY_FIRST: ([u8; PHRASES.len()], [u8; 257]) = {
-    let mut starts = [0; 257];
-    let mut order = [0; PHRASES.len()];
-    let mut filled = 0;
-    let mut byte = 0;
-    while byte < 256 {
-        starts[byte] = filled as u8;
-        let mut i = 0;
-        while i < PHRASES.len() {
-            if PHRASES[i].0.as_bytes()[0] as usize == byte {
-                order[filled] = i as u8;
-                filled += 1;
-            }
-            i += 1;
-        }
-        byte += 1;
+static BY_FIRST: ByFirstByte<{ PHRASES.len() }> = {
+    let mut texts = [""; PHRASES.len()];
+    let mut place = 0;
+    while place < PHRASES.len() {
+        texts[place] = PHRASES[place].0;
+        place += 1;
     }
-    starts[256] = filled as u8;
-    assert!(filled < 256);
-    (order, starts)
+    ByFirstByte::of(&texts)
 };
 
 /// What a line announces; `line` in lower case, without white space around it.
@@ -262,13 +250,9 @@ pub fn find(line: &str) -> Option<Announces> {
     let [first, second, ..] = *line.as_bytes() else {
         return None;
     };
-    let (order, starts) = &BY_FIRST;
-    let at = usize::from(first);
-    let group = usize::from(*starts.get(at)?)..usize::from(*starts.get(at + 1)?);
-    order
-        .get(group)?
-        .iter()
-        .filter_map(|&i| PHRASES.get(usize::from(i)))
+    BY_FIRST
+        .group(first)
+        .filter_map(|place| PHRASES.get(place))
         .filter(|(phrase, ..)| phrase.as_bytes().get(1) == Some(&second))
         .find_map(|&(phrase, how, what)| {
             let hit = match how {

@@ -1,4 +1,4 @@
-//! What a `<table>` is: data in rows and columns, or a way to lay out a page.
+//! Tells data tables from tables that only lay out a page.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 

@@ -1,4 +1,4 @@
-//! What of a page no reader sees.
+//! Finds the parts of a page that no reader sees.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text::{self, Piece};
@@ -6,7 +6,7 @@ use orbweaver_sdk::text::{self, Piece};
 /// How an element's attributes change its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// As its tag says.
+    /// Visible as its tag says.
     Usual,
     /// No reader sees it.
     Hidden,
@@ -142,7 +142,7 @@ fn is_streamed(node: Node<'_>) -> bool {
 /// "Edit") is none.
 pub fn is_label(button: Node<'_>) -> bool {
     /// Nodes of a heading that are looked at.
-    const MOST: usize = 64;
+    const MAX_NODES: usize = 64;
     let line = button.ancestors().take(4).find(|a| {
         matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT)
             || a.attr(attr::ROLE) == Some("heading")
@@ -151,7 +151,7 @@ pub fn is_label(button: Node<'_>) -> bool {
         let inside = button.id()..button.end();
         !line
             .descendants()
-            .take(MOST)
+            .take(MAX_NODES)
             .any(|n| !inside.contains(&n.id()) && n.text().chars().any(char::is_alphanumeric))
     })
 }
@@ -250,9 +250,9 @@ pub fn is_line_number(node: Node<'_>) -> bool {
 /// line.
 fn is_number(node: Node<'_>) -> bool {
     /// Nodes of a number that links to its line.
-    const MOST: u32 = 4;
+    const MAX_NODES: u32 = 4;
     let mut chars = node.descendants().flat_map(|n| n.text().trim().chars());
-    node.end() - node.id() <= MOST && chars.all(|c| c.is_ascii_digit())
+    node.end() - node.id() <= MAX_NODES && chars.all(|c| c.is_ascii_digit())
 }
 
 /// Whether an element is an icon whose text is the name of a picture in a font.

@@ -13,7 +13,7 @@ pub struct Hash {
 }
 
 impl Hash {
-    /// Of no bytes.
+    /// The hash of no bytes.
     pub const NEW: Self = Self {
         sum: 0,
         part: 0,
@@ -51,7 +51,7 @@ impl Hash {
         if hash == 0 { 1 } else { hash }
     }
 
-    /// Of a whole word in small letters.
+    /// The hash of a whole word in lower case.
     pub const fn of(word: &[u8]) -> u32 {
         let mut hash = Self::NEW;
         let mut rest = word;

@@ -1,4 +1,4 @@
-//! What class names and ids say about an element.
+//! Marks of an element by the words in its class names and id.
 //!
 //! The words and their marks; `names` finds them in a value.
 
@@ -23,7 +23,7 @@ pub const FOOT: Marks = 1 << 6;
 pub const POPUP: Marks = 1 << 8;
 /// Data about the text: date, categories, tags.
 pub const META: Marks = 1 << 9;
-/// Who wrote it.
+/// The author.
 pub const BYLINE: Marks = 1 << 10;
 /// Text about the author.
 pub const BIO: Marks = 1 << 11;

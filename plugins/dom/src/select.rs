@@ -206,7 +206,7 @@ impl<'a> Iterator for Select<'a, '_> {
             self.next += 1;
             let (scope, caches) = (self.scope, &mut self.caches);
             let matches = self.selector.matches(node, scope, caches, &self.work);
-            // What was found while the work ran out may be wrong.
+            // The result of a search that ran out of work may be wrong.
             if self.work.is_exhausted() {
                 return None;
             }

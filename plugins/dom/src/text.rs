@@ -1,13 +1,17 @@
 //! The visible text of a page: without hidden elements, white space collapsed, blocks separated.
 
+mod by_first_byte;
 mod escape;
+mod letters;
 mod pieces;
 mod scan;
 mod set;
 
 use crate::{Node, tag};
 
+pub use by_first_byte::ByFirstByte;
 pub use escape::push_escaped_html;
+pub use letters::letters;
 pub use pieces::{ByTag, Hides, Piece, Pieces, pieces, pieces_but};
 pub use set::ByteSet;
 

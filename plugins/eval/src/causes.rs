@@ -1,4 +1,4 @@
-//! What was kept wrongly and what was lost, by where the blocks stand.
+//! Counts blocks that were kept wrongly or lost, by the place where they stand.
 
 use std::collections::{BTreeMap, BTreeSet};
 

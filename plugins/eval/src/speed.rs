@@ -1,4 +1,4 @@
-//! How long each role takes, natively, on the pages of a set.
+//! Measures the time of each role, natively, on the pages of a set.
 
 use std::hint::black_box;
 use std::time::Instant;

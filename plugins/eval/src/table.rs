@@ -73,8 +73,8 @@ impl Table {
 
 /// The first characters of a cell.
 fn shortened(cell: &str) -> String {
-    const MOST: usize = 72;
-    match cell.char_indices().nth(MOST) {
+    const MAX_CHARS: usize = 72;
+    match cell.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", cell.get(..end).unwrap_or(cell)),
         None => cell.to_owned(),
     }

@@ -1,4 +1,4 @@
-//! What the page says about its content: title, author, date, language, summary.
+//! Metadata of the content: title, author, date, language, summary.
 
 use orbweaver_facts::{Facts, Sources, language, readable};
 use orbweaver_sdk::Page;

@@ -16,7 +16,7 @@ pub(crate) struct Head {
     pub(crate) site: String,
     /// ISO 8601, or as the document writes it.
     pub(crate) published: String,
-    /// As `published`.
+    /// The date of the last change, in the form of `published`.
     pub(crate) modified: String,
 }
 

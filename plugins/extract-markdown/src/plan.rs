@@ -182,10 +182,10 @@ const MAX_HEADINGS: usize = 16;
 
 /// Letters and digits of an element's text, in lower case; of a long text the first ones.
 fn letters(node: Node<'_>) -> String {
-    const MOST: usize = 400;
+    const MAX_CHARS: usize = 400;
     let runs = node.text_runs();
     let chars = runs.flat_map(str::chars).filter(|c| c.is_alphanumeric());
-    chars.take(MOST).flat_map(char::to_lowercase).collect()
+    chars.take(MAX_CHARS).flat_map(char::to_lowercase).collect()
 }
 
 /// Whether a link leads to the start page of a site.

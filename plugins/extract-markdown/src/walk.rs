@@ -198,7 +198,7 @@ impl<'a> Walker<'a> {
         let tag = node.tag();
         if self.skips(id) {
             self.pass_in_table(node);
-            // What is beside it stays apart.
+            // The texts beside it stay apart.
             if self.is_planned() && is_block(tag) && !self.in_table() {
                 self.w.block();
             }

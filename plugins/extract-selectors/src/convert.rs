@@ -103,8 +103,8 @@ fn wanted(kind: Kind) -> &'static str {
 
 /// A text for a message.
 fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut start: String = text.chars().take(MOST).collect();
+    const MAX_CHARS: usize = 60;
+    let mut start: String = text.chars().take(MAX_CHARS).collect();
     if start.len() < text.len() {
         start.push('…');
     }

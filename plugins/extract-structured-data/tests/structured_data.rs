@@ -342,7 +342,7 @@ mod microformats {
                 "published": ["2024-03-04"],
                 "content": [{"html": "<p>One &amp; <a href=\"x\">two</a></p>", "value": "One & two"}],
                 "url": ["https://example.org/n/1"],
-                "note": [{"html": "<i title=\"&quot;&amp;<\">a&nbsp;&lt;b&gt;&amp;</i><br>", "value": "a <b>&"}],
+                "note": [{"html": "<i title=\"&quot;&amp;&lt;\">a&nbsp;&lt;b&gt;&amp;</i><br>", "value": "a <b>&"}],
                 "category": ["x", "y"]}}])
         );
     }

@@ -105,7 +105,7 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
     ];
     const LISTS: &[&str] = &["article:author", "citation_author", "dc.creator"];
     /// Authors of one page.
-    const MOST: usize = 20;
+    const MAX_AUTHORS: usize = 20;
     // Twitter's free slots hold the author only where the label says so.
     let labelled = head.all(&["twitter:label1"]).next().is_some_and(|label| {
         ["written by", "author", "by"]
@@ -117,7 +117,10 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
         .filter(|name| labelled || **name != "twitter:data1");
     for name in known {
         let mut found: Vec<String> = Vec::new();
-        for content in items.metas(head, std::slice::from_ref(name)).take(MOST) {
+        for content in items
+            .metas(head, std::slice::from_ref(name))
+            .take(MAX_AUTHORS)
+        {
             if let Some(person) = names::name(content).filter(|person| !found.contains(person)) {
                 found.push(person);
             }
@@ -136,9 +139,9 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
 /// What JSON-LD states of the content's author.
 #[derive(Default)]
 struct Stated {
-    /// Of an article, a post or the like.
+    /// The author of an article, a post or the like.
     of_text: Option<String>,
-    /// Of anything.
+    /// Authors of anything.
     persons: Option<String>,
     organisations: Option<String>,
 }
@@ -171,9 +174,9 @@ fn people(
     things: &[Thing<'_>],
     references: &mut u32,
 ) -> (Option<String>, Option<String>) {
-    const MOST: usize = 20;
+    const MAX_AUTHORS: usize = 20;
     let (mut persons, mut organisations): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for author in jsonld::elements(json).take(MOST) {
+    for author in jsonld::elements(json).take(MAX_AUTHORS) {
         let mut kind = jsonld::get(author, "@type").unwrap_or("");
         let mut name = jsonld::get(author, "name");
         if name.is_none()
@@ -199,7 +202,7 @@ fn people(
         } else {
             &mut persons
         };
-        for text in jsonld::strings(name.unwrap_or(author)).take(MOST) {
+        for text in jsonld::strings(name.unwrap_or(author)).take(MAX_AUTHORS) {
             let text = plain(&text);
             // An organisation's name may be long; a person's is read as one.
             let name = if is_organisation {

@@ -26,7 +26,7 @@ pub enum Order {
 pub struct Manner<'l> {
     /// The page's language, a BCP 47 tag, or empty.
     pub language: &'l str,
-    /// Of numbers divided by slashes.
+    /// The order of numbers divided by slashes.
     pub slashes: Order,
 }
 

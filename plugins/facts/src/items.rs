@@ -12,7 +12,7 @@ pub struct Items {
 }
 
 impl Items {
-    /// Of a document.
+    /// The items of a document.
     pub fn of(view: &View<'_>) -> Self {
         Self {
             heading: view.tagged(|id| id == tag::H1).next().map(|h1| h1.id()),

@@ -16,7 +16,7 @@ const PARTS: usize = 4;
 const GLANCE: usize = 500;
 /// Bytes of a part that are looked at for trigrams, where function words leave a doubt: on 472 such
 /// texts of real pages, the answers are those of the whole text.
-const LOOK: usize = 4_000;
+const MAX_TRIGRAM_BYTES: usize = 4_000;
 /// Letters below which no answer is given.
 const FEWEST_LETTERS: usize = 40;
 /// Nodes that are visited for the sample.
@@ -63,7 +63,7 @@ pub fn of_text(text: &str) -> Option<&'static str> {
     }
     counts.language().or_else(|| {
         let mut sample = String::new();
-        for part in parts(text, LOOK) {
+        for part in parts(text, MAX_TRIGRAM_BYTES) {
             sample.push_str(part);
             sample.push(' ');
         }

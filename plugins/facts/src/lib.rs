@@ -6,7 +6,7 @@
 //! no page costs more than a constant beyond its length.
 
 mod author;
-mod clock;
+mod date_meaning;
 pub mod dates;
 mod headline;
 mod items;
@@ -16,10 +16,10 @@ mod marks;
 mod names;
 mod nearby;
 mod profile;
+mod publication_dates;
 mod site;
 mod text;
 mod things;
-mod told;
 mod topics;
 
 use std::cell::LazyCell;
@@ -86,7 +86,7 @@ impl Facts {
         // Most pages state author and dates, and need no look around.
         let nearby = LazyCell::new(|| Nearby::of(sources, &marks, titles.h1));
         let nearby = || LazyCell::force(&nearby);
-        let times = clock::decide(sources, &things, &marks, nearby);
+        let times = publication_dates::decide(sources, &things, &marks, nearby);
         Self {
             author: author::decide(sources, &things, &marks, nearby, &site),
             title: titles.title,

@@ -7,7 +7,7 @@ use crate::marks::has;
 use crate::text::class_words;
 
 /// Tags of one text. A page with more links of the kind is a list, or has a cloud of them.
-const MOST: usize = 30;
+const MAX_TAGS: usize = 30;
 /// Longest tag, in bytes, and most nodes of its link.
 const MAX_BYTES: usize = 100;
 const MAX_NODES: u32 = 16;
@@ -59,7 +59,7 @@ impl Linked {
         if text.is_empty() || text.len() > MAX_BYTES {
             return;
         }
-        self.too_many = self.found.len() >= MOST;
+        self.too_many = self.found.len() >= MAX_TAGS;
         self.found.push(Link {
             text: text.to_owned(),
             category: has(link, attr::REL, "category"),
@@ -165,8 +165,8 @@ mod tests {
             let link = |n| format!("<a rel=tag href=/{n}>t{n}</a>");
             (0..count).map(link).collect()
         };
-        assert_eq!(topics(&cloud(MOST)).1.len(), MOST);
-        assert_eq!(topics(&cloud(MOST + 1)), (Vec::new(), Vec::new()));
+        assert_eq!(topics(&cloud(MAX_TAGS)).1.len(), MAX_TAGS);
+        assert_eq!(topics(&cloud(MAX_TAGS + 1)), (Vec::new(), Vec::new()));
         // Links beside the text are read up to a bound.
         let beside = |count| {
             let one = "<article><a rel=tag href=/t>silk</a></article>";

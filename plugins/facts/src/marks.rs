@@ -1,4 +1,4 @@
-//! What is marked in the document itself: headings, Microdata, `time` elements.
+//! Elements of the document that state facts: headings, Microdata, `time`.
 
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::text::line;
@@ -32,7 +32,7 @@ pub struct Marks {
     /// The first headings of the second and third level that have a text: forums give the
     /// first level to their own name.
     pub lower: Vec<Heading>,
-    /// Where the content begins: the first `main` or `article`, else the body.
+    /// The node where the content begins: the first `main` or `article`, else the body.
     pub content: u32,
     /// Whose the properties of Microdata are.
     pub items: Items,

@@ -3,10 +3,10 @@
 mod words;
 
 use orbweaver_sdk::dom::Node;
-use orbweaver_sdk::text::{collapse, line};
+use orbweaver_sdk::text::{ByFirstByte, collapse, line};
 
+use crate::date_meaning::{CHANGED, PUBLISHED};
 use crate::dates::{self, Manner};
-use crate::told::{CHANGED, PUBLISHED};
 use words::{INTRODUCTIONS, LABELS, NOT_AUTHORS};
 
 /// Longest name, in bytes and in words.
@@ -42,11 +42,8 @@ pub fn strip_introduction(text: &str) -> Option<&str> {
     // Nearly every text fails at its first byte.
     let first = text.chars().next()?.to_lowercase().next()?;
     let first = first_byte(first.encode_utf8(&mut [0; 4]));
-    let (order, starts) = &BY_FIRST;
-    let at = usize::from(first?);
-    let group = usize::from(*starts.get(at)?)..usize::from(*starts.get(at + 1)?);
-    let known = order.get(group)?.iter();
-    let mut known = known.filter_map(|&i| INTRODUCTIONS.get(usize::from(i)));
+    let known = BY_FIRST.group(first?);
+    let mut known = known.filter_map(|place| INTRODUCTIONS.get(place));
     known.find_map(|known| {
         let rest = after(text, known)?;
         let sign = known.ends_with([':', '：', '/', '／']);
@@ -57,29 +54,7 @@ pub fn strip_introduction(text: &str) -> Option<&str> {
     })
 }
 
-/// The indices of [`INTRODUCTIONS`] by first byte, each group in their order, and where the group
-/// of each byte begins.
-static BY_FIRST: ([u8; INTRODUCTIONS.len()], [u8; 257]) = {
-    let mut starts = [0; 257];
-    let mut order = [0; INTRODUCTIONS.len()];
-    let mut filled = 0;
-    let mut byte = 0;
-    while byte < 256 {
-        starts[byte] = filled as u8;
-        let mut i = 0;
-        while i < INTRODUCTIONS.len() {
-            if INTRODUCTIONS[i].as_bytes()[0] as usize == byte {
-                order[filled] = i as u8;
-                filled += 1;
-            }
-            i += 1;
-        }
-        byte += 1;
-    }
-    starts[256] = filled as u8;
-    assert!(filled < 256);
-    (order, starts)
-};
+static BY_FIRST: ByFirstByte<{ INTRODUCTIONS.len() }> = ByFirstByte::of(INTRODUCTIONS);
 
 fn first_byte(text: &str) -> Option<u8> {
     text.as_bytes().first().copied()

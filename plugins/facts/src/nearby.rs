@@ -1,15 +1,15 @@
-//! What stands around the headline: bylines and dates.
+//! Facts around the headline: bylines and dates.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::text::{collapse, is_hidden, line};
 
 use crate::Sources;
+use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner};
 use crate::marks::{Marks, time_value};
 use crate::names;
 use crate::profile::leads_to_profile;
 use crate::text::{CLASS_WORD_BYTES, class_words};
-use crate::told::{Stamp, Told};
 
 /// Nodes after and before the headline that are looked at.
 const AFTER: u32 = 200;
@@ -89,7 +89,7 @@ impl Nearby {
         /// Nodes at the end of the document among which the footer is searched, and nodes of it that
         /// are looked at.
         const LAST: u32 = 4_000;
-        const MOST: u32 = 1_000;
+        const MAX_NODES: u32 = 1_000;
         let mut id = view.len().saturating_sub(LAST);
         while let Some(node) = view.node(id) {
             id += 1;
@@ -98,9 +98,9 @@ impl Nearby {
             }
             id = node.end();
             let mut found = Self::default();
-            found.look(view, node.id() + 1, id.min(node.id() + MOST), manner);
+            found.look(view, node.id() + 1, id.min(node.id() + MAX_NODES), manner);
             let changes = found.stamps.into_iter();
-            let changes = changes.filter(|stamp| stamp.told == Told::Modified);
+            let changes = changes.filter(|stamp| stamp.meaning == DateMeaning::Modified);
             self.stamps.extend(changes.map(|stamp| Stamp {
                 doubt: stamp.doubt + FAR,
                 ..stamp
@@ -158,7 +158,7 @@ impl Nearby {
         };
         self.stamp(
             date,
-            Told::by(&[label, &inside], class.updated, class.published),
+            DateMeaning::by(&[label, &inside], class.updated, class.published),
             0,
         );
     }
@@ -187,12 +187,12 @@ impl Nearby {
                 && has_year(&text)
                 && let Some(found) = dates::find(&text, manner)
             {
-                let told = Told::by(
+                let meaning = DateMeaning::by(
                     &[text.get(..found.start).unwrap_or(""), label],
                     class.updated,
                     class.published,
                 );
-                self.stamp(found.date, told, 1);
+                self.stamp(found.date, meaning, 1);
             }
         }
     }
@@ -215,20 +215,24 @@ impl Nearby {
             && let Some(found) = dates::find(text, manner)
         {
             let before = text.get(..found.start).unwrap_or("");
-            let told = Told::by(&[before, label], false, false);
-            // A date alone, or one that is told what it is of; not one in a sentence.
+            let meaning = DateMeaning::by(&[before, label], false, false);
+            // A date alone, or one whose label tells what it is of; not one in a sentence.
             let alone = before.trim().is_empty() && text.len() - found.end <= 20;
-            if alone || told != Told::Nothing && before.chars().count() <= 60 {
-                self.stamp(found.date, told, 2);
+            if alone || meaning != DateMeaning::Nothing && before.chars().count() <= 60 {
+                self.stamp(found.date, meaning, 2);
             } else if is_line_of_facts(text, before) {
-                self.stamp(found.date, told, 3);
+                self.stamp(found.date, meaning, 3);
             }
         }
     }
 
-    fn stamp(&mut self, date: String, told: Told, doubt: u8) {
+    fn stamp(&mut self, date: String, meaning: DateMeaning, doubt: u8) {
         if self.stamps.len() < MAX_FOUND {
-            self.stamps.push(Stamp { date, told, doubt });
+            self.stamps.push(Stamp {
+                date,
+                meaning,
+                doubt,
+            });
         }
     }
 }

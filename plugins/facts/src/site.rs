@@ -1,9 +1,10 @@
 //! The site's name, and whether a text is it.
 
 use orbweaver_sdk::jsonld;
+use orbweaver_sdk::text::letters;
 
 use crate::Sources;
-use crate::text::{MAX_BYTES, letters, plain};
+use crate::text::{MAX_BYTES, plain};
 use crate::things::{self, Thing};
 
 /// Names that are kept.

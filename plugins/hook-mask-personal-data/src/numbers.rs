@@ -12,7 +12,7 @@ const IBAN_LENGTH: std::ops::RangeInclusive<usize> = 15..=34;
 /// What was found where a number starts.
 pub(crate) struct Number {
     pub found: Option<(usize, usize, Kind)>,
-    /// Where a number that is none of these ends.
+    /// The end of a number that is none of these.
     pub seen_to: Option<usize>,
 }
 

@@ -12,7 +12,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Of a text in lower case without its white space.
+    /// The digest of a text in lower case without its white space.
     pub fn of(text: &str) -> Self {
         let mut digest = Self {
             chars: 0,

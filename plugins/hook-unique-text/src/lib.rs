@@ -73,9 +73,9 @@ fn without_headline<'a>(view: &View<'_>, text: &'a str) -> &'a str {
 
 fn is_headline(view: &View<'_>, line: &str) -> bool {
     // Few pages have more than one; thousands inside each other would cost much.
-    const MOST: usize = 20;
+    const MAX_HEADLINES: usize = 20;
     let headlines = view.tagged(|id| id == tag::H1);
     headlines
-        .take(MOST)
+        .take(MAX_HEADLINES)
         .any(|headline| text::line(headline) == line)
 }

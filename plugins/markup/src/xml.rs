@@ -1,4 +1,4 @@
-//! What is known of an XML document before it is read.
+//! Properties of an XML document that are known before it is parsed.
 
 /// The name of the root element as it is written, if declarations, comments and instructions are all
 /// that is before it. They may have what looks like elements.

@@ -27,7 +27,7 @@ pub struct Block {
     objects: Vec<Place>,
 }
 
-/// Where in a block's text an object stands.
+/// The place of an object in a block's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     json: Range<usize>,
@@ -35,7 +35,7 @@ struct Place {
 }
 
 impl Place {
-    /// Of an object of this text.
+    /// The place of an object of this text.
     fn of(text: &str, object: &Object<'_>) -> Self {
         let range = |part: &str| {
             let start = part.as_ptr().addr() - text.as_ptr().addr();

@@ -61,7 +61,7 @@ pub struct Parts<'a> {
 pub struct Page<'a> {
     source: Source<'a>,
     base: OnceCell<Option<Base>>,
-    /// Of a page of plain data; those of the host's are in [`Cells`].
+    /// The blocks of a page of plain data; those of the host's pages are in [`Cells`].
     json_ld: OnceCell<Vec<Block>>,
 }
 

@@ -253,7 +253,9 @@ pub trait Host {
 
     /// Receives the JSON text of an item of [`job::emit`](crate::job::emit).
     fn emit(&self, item: &str) -> Result<(), Error> {
-        Err(Error::invalid("items need a run"))
+        Err(Error::invalid(
+            "emit: items can be emitted only in a background run",
+        ))
     }
 
     /// Answers [`job::is_cancelled`](crate::job::is_cancelled).

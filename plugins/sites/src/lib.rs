@@ -79,8 +79,8 @@ pub fn number(field: &str, text: &str) -> Result<u64, Error> {
 
 /// What a caller wrote, for a message: at most 80 characters of it.
 pub fn shown(text: &str) -> Cow<'_, str> {
-    const MOST: usize = 80;
-    match text.char_indices().nth(MOST) {
+    const MAX_CHARS: usize = 80;
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or(text))),
         None => Cow::Borrowed(text),
     }

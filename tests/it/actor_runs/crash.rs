@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_tests::program::{Launch, Program};
@@ -70,9 +69,9 @@ impl Drill {
         }
         // What it emitted is stored while it runs.
         self.origin.asked("/held/page", 5).await;
-        while client.get(&path).await.ok()["item_count"] != 4 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        client
+            .until(&path, |answer| answer.ok()["item_count"] == 4)
+            .await;
         path
     }
 

@@ -1,7 +1,6 @@
 //! Runs survive the processes that work on them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::RunId;
@@ -12,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::ground::{Answer, Ground};
 use super::{crawl, over, paths, project, promises, queue, spec};
-use crate::support::Service;
+use crate::support::{Service, wait};
 
 promises! {
     a_run_continues_after_a_restart
@@ -69,13 +68,10 @@ async fn a_run_continues_after_a_restart(service: Service) {
 /// Waits until a run's row says so.
 async fn noted(service: &Service, id: RunId, so: impl Fn(&Run) -> bool) {
     let project = project(service).await;
-    loop {
-        let run = service.app.store.run(project, id).await.unwrap().unwrap();
-        if so(&run) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait::until("the run's row says so", async || {
+        so(&service.app.store.run(project, id).await.unwrap().unwrap())
+    })
+    .await;
 }
 
 /// Two pages are found three links from the seed, as deep as the run goes, and later two links from
@@ -236,9 +232,8 @@ async fn a_worker_that_lost_its_lease_writes_nothing(service: Service) {
     let before = store.run(taken.lease.project, run).await.unwrap().unwrap();
     gate.add_permits(10);
     // The worker notices it by itself, and writes nothing more.
-    while service.app.crawls.live.progress(run).is_some() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let live = &service.app.crawls.live;
+    wait::until("the worker stops", async || live.progress(run).is_none()).await;
     let after = store.run(taken.lease.project, run).await.unwrap().unwrap();
     assert_eq!(after, before);
     assert!(store.release_lease(taken.lease).await.unwrap());

@@ -8,14 +8,12 @@ mod reach;
 mod stored;
 mod whole;
 
-use std::time::Duration;
-
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_core::setting::Millis;
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{Created, NewRun, PageItem, PageRange, Run};
 
-use crate::support::{Service, database};
+use crate::support::{Service, database, wait};
 
 /// Runs every test once per database.
 macro_rules! promises {
@@ -84,14 +82,12 @@ async fn queue(service: &Service, spec: &CrawlSpec, previous: Option<RunId>) -> 
 /// Waits until a run has ended.
 async fn over(service: &Service, id: RunId) -> Run {
     let project = project(service).await;
-    loop {
+    let run = async || {
         let run = service.app.store.run(project, id).await;
-        let run = run.expect("a database").expect("a run");
-        if run.status.is_over() {
-            return run;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        run.expect("a database").expect("a run")
+    };
+    wait::until("the run ends", async || run().await.status.is_over()).await;
+    run().await
 }
 
 /// Crawls until the run has ended.

@@ -10,7 +10,7 @@ use orbweaver_store::crawl::{RunState, SkipReason};
 
 use super::ground::{Answer, Ground, Hit};
 use super::{crawl, over, paths, promises, queue, spec};
-use crate::support::Service;
+use crate::support::{Service, wait};
 
 promises! {
     robots_txt_is_obeyed_unless_disabled
@@ -189,9 +189,7 @@ async fn the_delay_of_a_run_does_not_slow_other_runs(service: Service) {
         ..spec(&ground.url("/"))
     };
     let slow = queue(&service, &slow, None).await;
-    while ground.log().is_empty() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait::until("the slow run asks", async || !ground.log().is_empty()).await;
     let quick = crawl(&service, &spec(&ground.url("/"))).await;
     assert_eq!((quick.status, quick.page_count), (RunState::Done, 3));
     let slow = service.app.store.run(quick.project, slow).await;

@@ -1,12 +1,10 @@
 //! A crawl as a client sees it, from the request to the pages.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::ground::{Answer, Ground};
 use super::promises;
-use crate::support::{Client, Service};
+use crate::support::{Client, Service, http, wait};
 
 promises! {
     a_crawl_is_started_followed_and_read
@@ -15,13 +13,14 @@ promises! {
 }
 
 async fn ended(client: &Client, id: &Value) -> Value {
-    loop {
-        let run = client.get(&format!("/v1/crawls/{id}")).await.ok();
-        if run["status"] == "done" || run["status"] == "failed" {
-            return run;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let has_ended = |answer: &http::Answer| {
+        let run = answer.ok();
+        run["status"] == "done" || run["status"] == "failed"
+    };
+    client
+        .until(&format!("/v1/crawls/{id}"), has_ended)
+        .await
+        .ok()
 }
 
 /// A page with links to as many others.
@@ -112,7 +111,6 @@ async fn deleting_a_run_frees_its_slot(service: Service) {
     assert_eq!(client.get(&format!("/v1/crawls/{id}")).await.status, 404);
     // The worker stops work on it.
     let run = serde_json::from_value(id).expect("an id");
-    while service.app.crawls.live.progress(run).is_some() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let live = &service.app.crawls.live;
+    wait::until("the worker stops", async || live.progress(run).is_none()).await;
 }

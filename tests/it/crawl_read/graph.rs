@@ -184,13 +184,11 @@ async fn pages_that_a_smaller_run_did_not_visit_are_not_removed() {
             crawl[name] = value.clone();
         }
         let id = client.post("/v1/crawls", &crawl).await.json()["id"].clone();
-        loop {
-            let run = client.get(&format!("/v1/crawls/{id}")).await.ok();
-            if run["status"] == "done" {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
+        client
+            .until(&format!("/v1/crawls/{id}"), |answer| {
+                answer.ok()["status"] == "done"
+            })
+            .await;
         runs.push(id);
     }
     for (run, missing) in [(1, 8), (2, 1)] {

@@ -190,7 +190,7 @@ async fn lists_keep_their_pages_and_their_order() {
 
 #[tokio::test]
 async fn rows_are_written_in_groups_of_bounded_bytes() {
-    const MOST: i64 = 9 << 20;
+    const MAX_BYTES: i64 = 9 << 20;
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
     let body = |n: usize| format!("<title>{n}</title><p>{}", format!("{n} ").repeat(120_000));
@@ -208,7 +208,7 @@ async fn rows_are_written_in_groups_of_bounded_bytes() {
     assert!(groups.len() >= 2, "{} groups", groups.len());
     for group in groups {
         assert!(
-            group.total_byte_size() <= MOST,
+            group.total_byte_size() <= MAX_BYTES,
             "{}",
             group.total_byte_size()
         );

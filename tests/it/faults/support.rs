@@ -1,7 +1,6 @@
 //! A service, and a server with faults that it must survive.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use orbweaver_fetch::FetchConfig;
 use orbweaver_origin::{Origin, Reply};
@@ -97,13 +96,10 @@ impl Faulty {
         let answer = self.client().post("/v1/crawls", &body).await;
         assert_eq!(answer.status, 202, "{}", answer.text());
         let path = format!("/v1/crawls/{}", answer.json()["id"]);
-        loop {
-            let run = self.client().get(&path).await.ok();
-            if run["finished_at"].is_string() {
-                return run;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        self.client()
+            .until(&path, |answer| answer.ok()["finished_at"].is_string())
+            .await
+            .ok()
     }
 
     /// The page rows of a run: path and status.

@@ -231,7 +231,7 @@ fn a_hook_of_deliveries_is_called_with_a_payload() {
         &folder,
         &[&["run", &hook, "--html"][..], &[&hook], &payload].concat(),
     );
-    assert!(text(&page.stderr).contains("html: means nothing"));
+    assert!(text(&page.stderr).contains("html: not supported"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Served, command, run};
-use crate::support::{Client, KEY, Receiver, Reply, Site};
+use crate::support::{Client, KEY, Receiver, Reply, Site, wait};
 
 #[tokio::test]
 async fn only_the_first_start_prints_a_key() {
@@ -83,9 +83,7 @@ async fn sigterm_lets_running_requests_finish_and_exits_in_time() {
     let client = Client::new(served.address, Some(KEY));
     let url = site.url("/slow/1000");
     let scan = tokio::spawn(async move { client.post("/v1/scan", &json!({"url": url})).await });
-    while site.hits("/slow/1000") == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    wait::until("the scan has begun", async || site.hits("/slow/1000") > 0).await;
     let asked = Instant::now();
     served.signal("TERM");
     let result = scan.await.unwrap().ok();
@@ -137,14 +135,18 @@ async fn a_webhook_survives_kill_9() {
     assert_eq!(second.json()["id"], run);
     assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
     let client = Client::new(served.address, Some(KEY));
-    loop {
-        let shown = client.get(&format!("/v1/crawls/{run}")).await.ok();
-        if shown["webhook_status"] == "delivered" {
-            assert_eq!(shown["webhook_attempts"], 1);
-            break;
-        }
-        assert_eq!(shown["webhook_status"], "pending", "{shown}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert!(receiver.is_quiet());
+    let shown = client
+        .until(&format!("/v1/crawls/{run}"), |answer| {
+            answer.ok()["webhook_status"] != "pending"
+        })
+        .await
+        .ok();
+    assert_eq!(
+        (&shown["webhook_status"], &shown["webhook_attempts"]),
+        (&json!("delivered"), &json!(1))
+    );
+    // It is not sent again: the next delivery is another run's.
+    let last = client.post("/v1/crawls", &body).await;
+    assert_eq!(last.status, 202, "{}", last.text());
+    assert_eq!(receiver.next().await.json()["id"], last.json()["id"]);
 }

@@ -164,7 +164,7 @@ async fn a_component_goes_through_a_registry_unchanged_and_pinned() {
     assert_eq!(fs::read(machine.installed()).expect("a file"), bytes);
     let update = ["install", &reference, "--plain-http", "--update"];
     let asked = machine.plugin(&update).await;
-    refused(&asked, "--yes installs it without a question");
+    refused(&asked, "--yes installs without asking");
     assert!(said(&asked).contains("+ wasi=clocks"), "{}", said(&asked));
     assert_eq!(fs::read(machine.installed()).expect("a file"), bytes);
     done(&machine.plugin(&[&update[..], &["--yes"]].concat()).await);
@@ -310,7 +310,7 @@ async fn a_blob_that_is_not_what_its_digest_says_is_not_installed() {
             .await;
         match is_honest {
             true => drop(done(&output)),
-            false => refused(&output, "is another one"),
+            false => refused(&output, "another size or digest"),
         }
         assert_eq!(machine.installed().exists(), is_honest);
         assert_eq!(!machine.lock().is_empty(), is_honest);

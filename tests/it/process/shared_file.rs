@@ -73,13 +73,8 @@ async fn a_second_service_answers_while_the_first_one_crawls() {
         let answer = client.post("/v1/crawls", &body).await;
         assert_eq!(answer.status, 202, "{}", answer.text());
         let path = format!("/v1/crawls/{}", answer.json()["id"]);
-        loop {
-            let run = client.get(&path).await.ok();
-            if run["finished_at"].is_string() {
-                return run["status"].clone();
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
+        let ended = client.until(&path, |answer| answer.ok()["finished_at"].is_string());
+        ended.await.ok()["status"].clone()
     };
     assert_eq!(crawl().await, "done");
     first.signal("TERM");

@@ -10,6 +10,7 @@ pub mod runs;
 pub mod service;
 pub mod site;
 pub mod vendor;
+pub mod wait;
 
 pub use http::{Client, closed_port};
 pub use names::Names;

@@ -83,7 +83,7 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// The next request, however long it takes (the test runner's time limit ends the wait).
+    /// The next request; fails the test if there is none within two minutes.
     pub async fn next(&mut self) -> ReceivedRequest {
         tokio::time::timeout(Duration::from_secs(120), self.got.recv())
             .await
@@ -91,7 +91,8 @@ impl Receiver {
             .expect("the receiver runs")
     }
 
-    /// Whether there is no request that [`next`](Self::next) has not returned.
+    /// Whether there is no request that [`next`](Self::next) has not returned. One that comes later is
+    /// missed: where another delivery can be made, assert that it comes next.
     pub fn is_quiet(&mut self) -> bool {
         self.got.try_recv().is_err()
     }

@@ -15,6 +15,7 @@ use orbweaver_store::crawl::{
 use orbweaver_store::{CloudMode, NewPage, StoredBody};
 use serde_json::{Value, json};
 
+use super::http::LONG;
 use super::{Client, Service, database};
 
 /// The seed: the pages of these runs are below it.
@@ -250,39 +251,32 @@ pub async fn crawled(client: &Client, crawl: &Value) -> Value {
     let created = client.post("/v1/crawls", crawl).await;
     assert_eq!(created.status, 202, "{}", created.text());
     let path = format!("/v1/crawls/{}", created.json()["id"]);
-    let ended = async {
-        loop {
-            let run = client.get(&path).await.ok();
-            if run["finished_at"].is_string() {
-                return run;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let ended = tokio::time::timeout(Duration::from_secs(120), ended).await;
-    ended.expect("the run ends")
+    client
+        .until(&path, |answer| answer.ok()["finished_at"].is_string())
+        .await
+        .ok()
 }
 
 /// Waits until a run of the first project has ended.
 pub async fn ended(service: &Service, run: RunId) {
     let project = project(service).await;
-    loop {
-        let commits = service.app.crawls.live.commits(run);
-        let found = service.app.store.run(project, run).await;
-        if found
-            .expect("a database")
-            .expect("the run")
-            .status
-            .is_over()
-        {
-            return;
+    let ending = async {
+        loop {
+            let commits = service.app.crawls.live.commits(run);
+            let found = service.app.store.run(project, run).await;
+            let found = found.expect("a database").expect("the run");
+            if found.status.is_over() {
+                return;
+            }
+            // A commit, the end of the run's task, or a moment before it is taken.
+            match commits {
+                Some(mut commits) => drop(commits.changed().await),
+                None => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
         }
-        // A commit, the end of the run's task, or a moment before it is taken.
-        match commits {
-            Some(mut commits) => drop(commits.changed().await),
-            None => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
-        }
-    }
+    };
+    let ended = tokio::time::timeout(LONG, ending).await;
+    ended.expect("the run ends");
 }
 
 /// A hash used instead of that of a URL's key.

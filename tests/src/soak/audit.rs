@@ -1,4 +1,4 @@
-//! What must be true at the end, asked through the API.
+//! Checks at the end of a soak, through the API.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::client::{Ask, Whereabouts};
 use super::receiver::Receiver;
 
 /// How long accepted work may take to end.
-const PATIENCE: Duration = Duration::from_secs(600);
+const AUDIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A project and what it was promised.
 pub(super) struct Project<'a> {
@@ -35,7 +35,7 @@ pub(super) fn broken(
 ) -> Result<Vec<String>> {
     let audit = Audit {
         at,
-        until: Instant::now() + PATIENCE,
+        until: Instant::now() + AUDIT_TIMEOUT,
     };
     let mut broken = Vec::new();
     for (number, project) in projects.iter().enumerate() {

@@ -12,7 +12,7 @@ use super::client::{Ask, Whereabouts};
 use super::receiver::Receiver;
 
 /// What is waited for one accepted answer, restarts of the server included.
-const PATIENCE: Duration = Duration::from_secs(120);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A project and what it was promised.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ fn settle(
         is_faulty: body.contains("/fault/"),
         ..Ask::post(path, &tenant.key, body)
     };
-    let answer = ask.settle(ground.at, Instant::now() + PATIENCE);
+    let answer = ask.settle(ground.at, Instant::now() + ANSWER_TIMEOUT);
     let mut promised = tenant.promised();
     match &answer {
         None => promised.open.push(Open {
@@ -192,7 +192,7 @@ pub(super) fn finish(tenant: &Tenant, at: &Whereabouts) -> anyhow::Result<()> {
             is_faulty: body.contains("/fault/"),
             ..Ask::post(&path, &tenant.key, &body)
         };
-        let answer = ask.settle(at, Instant::now() + 3 * PATIENCE);
+        let answer = ask.settle(at, Instant::now() + 3 * ANSWER_TIMEOUT);
         let Some(answer) = answer else {
             anyhow::bail!("{}: {path} has no answer: {body}", tenant.name);
         };

@@ -1,4 +1,4 @@
-//! What clients and the machine see meanwhile: health, one victim's scans, memory, files.
+//! Watches health, one victim's scans, memory and files during a soak.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What a page costs.
+//! Costs of a page.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use super::random::Random;
 /// Most pages of a run (the API's limit of `max_pages`).
 const LARGEST: f64 = 100_000.0;
 /// Most sites that are simulated one by one; beyond it each stands for several.
-const MOST: f64 = 40_000.0;
+const MAX_SITES: f64 = 40_000.0;
 
 /// Sites, each crawled by a run of its own.
 pub struct Sites {
@@ -21,7 +21,7 @@ impl Sites {
     /// at the largest run; its mean is `mean`.
     pub fn draw(total: f64, mean: f64, tail: f64, seed: u64) -> Self {
         let count = (total / mean).max(1.0);
-        let weight = (count / MOST).max(1.0);
+        let weight = (count / MAX_SITES).max(1.0);
         let pages = Self::sizes((count / weight).round(), total / weight, tail, seed);
         Self { pages, weight }
     }

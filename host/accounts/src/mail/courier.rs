@@ -22,7 +22,7 @@ const DELAYS: [TimeDelta; 5] = [
 /// Age at which an undelivered mail is given up.
 const GIVEN_UP: TimeDelta = TimeDelta::days(3);
 /// Longest sleep of the task: another process may have queued a mail.
-const NAP: Duration = Duration::from_secs(30);
+const MAX_SLEEP: Duration = Duration::from_secs(30);
 /// Sleep after a database error.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -56,11 +56,11 @@ async fn empty(accounts: &Accounts, inner: &Arc<Connected>) -> Result<Duration, 
         deliver(accounts, inner, mail).await?;
     }
     let next = accounts.store.next_mail_at(seal).await?;
-    Ok(next.map_or(NAP, |at| {
+    Ok(next.map_or(MAX_SLEEP, |at| {
         (at - accounts.clock.now())
             .to_std()
             .unwrap_or(Duration::ZERO)
-            .clamp(Duration::from_millis(50), NAP)
+            .clamp(Duration::from_millis(50), MAX_SLEEP)
     }))
 }
 

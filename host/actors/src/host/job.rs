@@ -28,7 +28,9 @@ impl JobHost for CallHost {
 
     async fn emit(&self, item: String) -> Result<(), CodedError> {
         match &self.caller {
-            Caller::Request(_) => Err(CodedError::invalid("items need a run".to_owned())),
+            Caller::Request(_) => Err(CodedError::invalid(
+                "emit: items can be emitted only in a background run".to_owned(),
+            )),
             Caller::Job(sink) => sink.emit(item).await,
         }
     }

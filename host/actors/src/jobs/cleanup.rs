@@ -10,7 +10,7 @@ use crate::context::Actors;
 
 /// Interval at which removals are looked for without a wake-up: another node may have noted them,
 /// or died before it finished.
-const LOOK: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Expired jobs that are deleted at a time.
 const JOBS: u32 = 100;
 
@@ -21,7 +21,7 @@ pub async fn run(actors: Actors) {
         if let Err(error) = remove(&actors).await {
             tracing::warn!(%error, "cannot remove the items of deleted runs; trying again");
         }
-        let _ = timeout(LOOK, actors.jobs.removals()).await;
+        let _ = timeout(POLL_INTERVAL, actors.jobs.removals()).await;
     }
 }
 

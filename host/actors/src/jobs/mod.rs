@@ -5,11 +5,11 @@
 //! and its webhook are one transaction, so that a crash neither loses nor doubles any of them.
 
 mod cleanup;
+mod completion_webhook;
 pub(crate) mod live;
 mod run;
 pub(crate) mod sink;
 mod submit;
-mod told;
 mod worker;
 
 pub use cleanup::{retain, run as clean_up};

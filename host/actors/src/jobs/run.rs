@@ -12,9 +12,9 @@ use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use tracing::Instrument as _;
 
+use super::completion_webhook;
 use super::live::{Fate, JobHandle};
 use super::sink::JobSink;
-use super::told;
 use crate::call::{CallError, explained};
 use crate::caller::Caller;
 use crate::context::Actors;
@@ -188,7 +188,7 @@ impl Attempt<'_> {
         let usages = usages.unwrap_or_default();
         let items = work.map_or(0, |(_, items)| items);
         let at = actors.clock.now();
-        let delivery = told::delivery(&self.job, &outcome, &usages, items, at);
+        let delivery = completion_webhook::delivery(&self.job, &outcome, &usages, items, at);
         let ending = JobEnding {
             outcome,
             usages,
@@ -268,9 +268,12 @@ async fn ended_at(at: Option<Instant>) {
 }
 
 fn failed(error: &CallError) -> JobOutcome {
+    if error.is_internal() {
+        tracing::error!(%error, "a run of an actor failed");
+    }
     JobOutcome::Failed {
         code: error.code(),
-        message: error.shown(),
+        message: error.client_message(),
     }
 }
 

@@ -42,7 +42,7 @@ pub async fn run(actors: Actors) {
             () = actors.jobs.woken() => true,
             Some(ended) = jobs.join_next() => {
                 if let Err(error) = ended {
-                    tracing::error!(%error, "the task of an actor's run ended badly");
+                    tracing::error!(%error, "the task of an actor's run panicked or was aborted");
                 }
                 // If it could not write its end, nobody extends its lease any more.
                 left_until = Some(actors.clock.now() + lease);

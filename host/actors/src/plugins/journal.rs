@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::kept_input::KeptInput;
 use super::quarantine;
-use super::room::{Bounds, Place, Room};
+use super::queue_bounds::{Bounds, Place, QueueBounds};
 
 /// What waits at most.
 const QUEUE: Bounds = Bounds {
@@ -70,7 +70,7 @@ type Administrators = Arc<Mutex<HashMap<ProjectId, bool>>>;
 pub struct PluginJournal {
     clock: Clock,
     queue: mpsc::UnboundedSender<Queued>,
-    room: Room,
+    room: QueueBounds,
     administrators: Administrators,
 }
 
@@ -96,7 +96,7 @@ impl PluginJournal {
         let journal = Self {
             clock,
             queue,
-            room: Room::new(QUEUE),
+            room: QueueBounds::new(QUEUE),
             administrators: Administrators::default(),
         };
         (journal, records)
@@ -257,7 +257,7 @@ async fn write(
         drop((records, places));
         let is_awaited = !barriers.is_empty();
         for done in barriers {
-            // Whoever waited may be gone.
+            // The receiver may have stopped waiting.
             let _ = done.send(());
         }
         if !is_awaited && queue.is_empty() {

@@ -1,4 +1,4 @@
-//! What a node has done about each upload: loaded it, or failed to.
+//! The state of each upload on this node: loaded, or failed to load.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -107,9 +107,9 @@ impl KnownUploads {
         self.0.lock().insert(key.clone(), known);
     }
 
-    /// Notes that this did not load, and when it is tried again; `None` stands for what could not be
-    /// found out. False if what served until now must not go on: it has rights that this one has not, or
-    /// nothing is known of it.
+    /// Records a failed load and the time of its retry; `target` is `None` if the stored version could
+    /// not be read. False if the old version must stop: it has permissions that the new one lacks, or
+    /// is unknown.
     #[must_use]
     pub(super) fn failed(&self, key: &PluginKey, target: Option<Target>, now: Instant) -> bool {
         let mut all = self.0.lock();
@@ -285,7 +285,7 @@ mod tests {
                 "once more"
             );
         }
-        // Of one component with other grants, the grants are the change.
+        // If only the grants of the same component differ, they are the change.
         let other_grants = |mut of: Target| {
             of.grants = Some("[]".to_owned());
             of
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(known.others(&HashMap::new()), std::slice::from_ref(&key));
         let again = under(1, &["http"], 64);
         assert_eq!(known.todo(&key, &again, now), Todo::Load);
-        // What served is still known.
+        // The version that served is still known.
         assert!(!known.failed(&key, Some(under(2, &[], 64)), now));
     }
 }

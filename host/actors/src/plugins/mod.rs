@@ -7,7 +7,7 @@ mod kept_input;
 mod known;
 pub(crate) mod overlay;
 mod quarantine;
-mod room;
+mod queue_bounds;
 mod watch;
 
 pub use grants::UploadGrants;

@@ -86,6 +86,6 @@ pub(super) async fn tell(
         pause: TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX),
     };
     if let Err(error) = store.tell_quarantine(&notice).await {
-        tracing::warn!(%error, plugin = owner.name, "cannot tell of a quarantine");
+        tracing::warn!(%error, plugin = owner.name, "cannot queue the webhook about a quarantine");
     }
 }

@@ -15,7 +15,7 @@ use super::overlay::{kind, settle, wanted};
 use crate::context::Actors;
 
 /// Least time between two checks: half the time in which an upload must reach a node.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Follows the uploads as long as the process lives. Sleeps until the database changes, or an upload
 /// that did not load is tried again.
@@ -42,7 +42,7 @@ pub async fn watch(actors: Actors) {
         failing = done.is_err();
         // An upload that a node tells of is followed at once.
         tokio::select! {
-            () = sleep(LOOK) => {}
+            () = sleep(POLL_INTERVAL) => {}
             Ok(()) = notices.changed() => {}
         }
     }
@@ -84,7 +84,7 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
     for upload in &uploads {
         if kind(&upload.key.kind).is_none() {
             let kind = &upload.key.kind;
-            tracing::warn!(kind, "an uploaded plugin of a kind unknown here");
+            tracing::warn!(kind, "uploaded plugin is of an unknown kind; skipped");
         } else if let Some(target) = wanted(actors, upload) {
             targets.insert(upload.key.clone(), target);
         }

@@ -16,7 +16,7 @@ use orbweaver_accounts::{billing, signup};
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Params {
-    /// As in the checkout's URL.
+    /// The token in the checkout's URL.
     token: String,
 }
 
@@ -27,15 +27,16 @@ pub(super) struct MockPayment {
     #[schema(example = "completed")]
     status: &'static str,
     intent_id: i64,
-    /// Where this visit made the project.
+    /// The new project's id; present if this visit made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     project_id: Option<i64>,
-    /// Where this visit made the project.
+    /// The new project's name; present if this visit made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     project_name: Option<String>,
-    /// Where this visit made the project and the server sends no mail; shown only this once.
+    /// The new project's key; present if this visit made it and the server sends no mail. It is shown only
+    /// this once.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     api_key: Option<String>,

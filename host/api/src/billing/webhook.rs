@@ -62,13 +62,13 @@ pub(super) async fn billing_webhook(
         ));
     }
     let event: Event = serde_json::from_slice(&body)
-        .map_err(|error| ApiError::bad_request(format!("the body is no event: {error}")))?;
+        .map_err(|error| ApiError::bad_request(format!("the body is not an event: {error}")))?;
     if let Some(intent) = event.paid_intent() {
         match signup::complete(&app.accounts, intent).await {
             Ok(_) => {}
             // Sending it again would not help: it is not ours, or was removed.
             Err(SignupError::Refused(..)) => {
-                tracing::error!(%intent, "a payment for an intent that is not there");
+                tracing::error!(%intent, "payment for an unknown intent");
             }
             Err(error) => return Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! What the cloud endpoints' requests and work have in common.
+//! Fields and code shared by the cloud endpoints.
 
 use bytes::Bytes;
 use orbweaver_core::country::is_iso2;
@@ -10,13 +10,13 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::ApiError;
-use crate::held;
 use crate::idempotency::UsageToken;
+use crate::memory_limit;
 use crate::scope::Scope;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Pipeline, Room, ScanError, blocking_of, cost_token};
+use orbweaver_pipeline::{AnswerBudget, Document, Pipeline, ScanError, blocking_of, cost_token};
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -83,7 +83,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Of a request.
+    /// The work of a request.
     pub fn new(ctx: &Ctx, token: UsageToken, call: &'static str) -> Self {
         Self {
             app: ctx.app.clone(),
@@ -119,11 +119,11 @@ impl Work {
 
     /// The room for an answer that is made of one or more results. Each takes the memory for itself and
     /// its JSON.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> AnswerBudget {
         let (memory, scope) = (self.app.answer_memory.clone(), self.scope.clone());
-        let count = move |bytes| Ok(held::grow(&memory, &scope, 2 * bytes as u64)?);
+        let count = move |bytes| Ok(memory_limit::grow(&memory, &scope, 2 * bytes as u64)?);
         let most = self.app.settings.max_answer_bytes;
-        Room::new(most, "http.max_answer_bytes", count)
+        AnswerBudget::new(most, "http.max_answer_bytes", count)
     }
 
     /// Takes the memory for an answer with so many bytes of content, and for its JSON.
@@ -132,7 +132,11 @@ impl Work {
     /// 429 where there is none.
     pub fn hold(&self, bytes: usize) -> Result<(), ApiError> {
         let whole = 2 * bytes as u64;
-        Ok(held::grow(&self.app.answer_memory, &self.scope, whole)?)
+        Ok(memory_limit::grow(
+            &self.app.answer_memory,
+            &self.scope,
+            whole,
+        )?)
     }
 
     /// Loads a page, and bills it as one cloud page once its response is there and the answer has the
@@ -211,8 +215,8 @@ pub fn picture(loaded: &Loaded) -> Result<&Bytes, ApiError> {
         Some(Ok(picture)) => Ok(picture),
         Some(Err(NoPicture::Field(rule))) => Err(ApiError::breaks(rule.clone())),
         Some(Err(NoPicture::Failed(why))) => {
-            Err(ApiError::fetch_failed(format!("no picture: {why}")))
+            Err(ApiError::fetch_failed(format!("no screenshot: {why}")))
         }
-        None => Err(ApiError::fetch_failed("no picture: the backend took none")),
+        None => Err(ApiError::fetch_failed("the backend returned no screenshot")),
     }
 }

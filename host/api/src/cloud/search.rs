@@ -52,7 +52,7 @@ pub(super) struct SearchResults {
 /// A result.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchItem {
-    /// As the engine gives it.
+    /// The URL that the search engine returned.
     url: String,
     title: String,
     content: String,

@@ -21,7 +21,7 @@ use crate::scope::Scope;
 pub(super) struct Service {
     /// `orbweaver`.
     name: &'static str,
-    /// Of the program.
+    /// The version of the program.
     version: &'static str,
     /// The API's reference, for people.
     docs: &'static str,

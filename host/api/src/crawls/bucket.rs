@@ -88,7 +88,7 @@ pub(super) struct ExportAnswer {
     #[schema(value_type = i64)]
     crawl_id: RunId,
     status: Status,
-    /// As it was asked for.
+    /// `to` of the request.
     to: String,
     /// The object: `s3://BUCKET/PREFIX/crawl-ID.EXTENSION`. It is there when the export is `done`, and
     /// never in part.

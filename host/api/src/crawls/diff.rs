@@ -11,8 +11,8 @@ use super::path::{self, TwoRuns};
 use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use crate::held;
 use crate::input::Query;
+use crate::memory_limit;
 
 /// Pages whose texts are compared for one answer.
 const MOST_TEXTS: usize = 25;
@@ -156,7 +156,7 @@ impl From<DifferentPage> for Changed {
 }
 
 impl Diff {
-    /// Of all differing pages, or of that of one URL.
+    /// The differences of all pages, or of the page with one URL.
     fn new(runs: TwoRuns, diff: RunDiff, url: Option<&str>) -> Self {
         let named = |page: &DifferentPage| url.is_none_or(|url| page.url == url);
         let singles =
@@ -238,7 +238,7 @@ pub(super) async fn diff_crawls(
 ) -> Result<Response, ApiError> {
     let old = path::run(&ctx, runs.old).await?;
     let new = path::run(&ctx, runs.new).await?;
-    held::reserve_list(&ctx, old.page_count + new.page_count).await?;
+    memory_limit::reserve_list(&ctx, old.page_count + new.page_count).await?;
     let diff = ctx
         .app
         .store
@@ -248,5 +248,5 @@ pub(super) async fn diff_crawls(
     if query.0.text.unwrap_or(false) {
         diff.compare_texts(&ctx).await?;
     }
-    large_json(diff.items() * held::LISTED_PAGE, diff).await
+    large_json(diff.items() * memory_limit::LISTED_PAGE, diff).await
 }

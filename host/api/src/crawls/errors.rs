@@ -34,7 +34,7 @@ struct FailedUrls {
 #[derive(Serialize, ToSchema)]
 #[schema(as = FailedUrl)]
 pub(super) struct FailedItem {
-    /// As the link to it was written, resolved.
+    /// The URL as the link to it was written, resolved.
     url: String,
     /// What failed: `plugin` for a plugin that failed on the page, else `dns`, `connect`, `tls`,
     /// `proxy`, `timeout`, `slow`, `too_large`,

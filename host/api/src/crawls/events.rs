@@ -24,7 +24,7 @@ use crate::input::Query;
 
 /// How often the row of a run that waits, or that another node works on, is looked at: it is
 /// what every node agrees on. A run of this process says itself when it has written.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The least time between two events of a run of this process.
 const GAP: Duration = Duration::from_millis(250);
 /// Pages read at a time.
@@ -126,7 +126,7 @@ pub(super) async fn crawl_events(
     if run.status.is_over() && last.is_some_and(is_last) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    // Who has the end and is to get more gets another end behind it.
+    // A client that has received `end` but not all pages gets the pages, and `end` again.
     let seen = last.map(|(seen, _)| seen).filter(|seen| *seen != END);
     Ok(event_stream::answer(Follower {
         app: ctx.app.clone(),
@@ -320,7 +320,11 @@ impl Follower {
         if self.commits.is_none() {
             self.commits = self.app.crawls.live.commits(self.run);
         }
-        let wait = if self.commits.is_some() { GAP } else { LOOK };
+        let wait = if self.commits.is_some() {
+            GAP
+        } else {
+            POLL_INTERVAL
+        };
         self.next_look = Instant::now() + wait;
     }
 

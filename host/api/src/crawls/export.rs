@@ -190,11 +190,11 @@ pub(super) async fn answer(
         .enter(run.project)
         .map_err(|error| ApiError::rate_limited(error.to_string(), RETRY_AFTER))?;
     let mut export = Export::new(&app.store, &app.pipeline, run, spec, Some(permit)).await?;
-    // What fails before anything is sent is an error like any other.
+    // A failure before anything is sent is answered like any other error.
     let first = export.next().await?;
     let rest = stream::try_unfold(export, |mut export| async move {
         let piece = export.next().await.inspect_err(|error| {
-            tracing::error!(%error, "an export breaks off");
+            tracing::error!(%error, "export aborted");
         })?;
         Ok::<_, ScanError>(piece.map(|piece| (piece, export)))
     });

@@ -89,11 +89,11 @@ pub(super) async fn list_links(
         started: false,
         ended: false,
     };
-    // What fails before anything is sent is an error like any other.
+    // A failure before anything is sent is answered like any other error.
     let first = listing.next().await?;
     let rest = stream::try_unfold(listing, |mut listing| async move {
         let piece = listing.next().await.inspect_err(|error| {
-            tracing::error!(%error, "a listing breaks off");
+            tracing::error!(%error, "listing aborted");
         })?;
         Ok::<_, ScanError>(piece.map(|piece| (piece, listing)))
     });

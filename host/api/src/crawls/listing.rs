@@ -120,7 +120,7 @@ pub(crate) async fn answer<S: Source>(
     let first = listing.next().await?;
     let rest = stream::try_unfold(listing, |mut listing| async move {
         let piece = listing.next().await.inspect_err(|error| {
-            tracing::error!(%error, "a listing breaks off");
+            tracing::error!(%error, "listing aborted");
         })?;
         Ok::<_, StoreError>(piece.map(|piece| (piece, listing)))
     });

@@ -10,7 +10,7 @@ use super::path::{self, RunPath};
 use crate::answer::large_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use crate::held;
+use crate::memory_limit;
 
 /// Pages that no other page of the run links to.
 #[derive(Serialize, ToSchema)]
@@ -45,9 +45,9 @@ struct OrphanItem {
 )]
 pub(super) async fn list_orphans(ctx: Ctx, RunPath(id): RunPath) -> Result<Response, ApiError> {
     let run = path::run(&ctx, id).await?;
-    held::reserve_list(&ctx, run.page_count).await?;
+    memory_limit::reserve_list(&ctx, run.page_count).await?;
     let orphans = ctx.app.store.orphans(ctx.principal.project, run.id).await?;
-    let bytes = orphans.len() * held::LISTED_PAGE;
+    let bytes = orphans.len() * memory_limit::LISTED_PAGE;
     let items = orphans.into_iter().map(|page| OrphanItem {
         id: page.id,
         url: page.url,

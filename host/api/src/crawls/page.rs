@@ -8,8 +8,8 @@ use super::path::{self, PagePath};
 use crate::answer::raw_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use crate::held;
 use crate::input::Query;
+use crate::memory_limit;
 use orbweaver_pipeline::{ExtractorOptions, PageContent, Parts, StoredError};
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -94,7 +94,7 @@ pub(super) async fn get_page(
         }
     };
     let stored = record.page.body.map_or(0, |_| record.page.bytes);
-    held::reserve(&ctx, parts.memory(stored)).await?;
+    memory_limit::reserve(&ctx, parts.memory(stored)).await?;
     match app
         .pipeline
         .stored(&app.store, project, record, parts, &options)

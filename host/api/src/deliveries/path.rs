@@ -1,4 +1,4 @@
-//! Ids in paths. What is no id names nothing: 404, as an id that is not there.
+//! Ids in paths; a malformed id is answered 404, like an unknown one.
 
 use axum::extract::{FromRequestParts, Path};
 use http::request::Parts;

@@ -47,7 +47,7 @@ pub(super) async fn cloud_health(ctx: Ctx) -> JsonAnswer<CloudHealth> {
             Ok(balance) => balance,
             // The project's own figures hold all the same.
             Err(error) => {
-                tracing::warn!(?error, "the provider does not say what is left");
+                tracing::warn!(?error, "cannot read the provider's remaining credit");
                 0.0
             }
         }

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 
 /// A database or blob store that takes longer is not ready.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is not as it should be.
 #[derive(Serialize, ToSchema)]
@@ -55,7 +55,7 @@ struct WorkerCheck {
 
 /// A line for each replica of the database that answers no reads. The service is ready without them.
 async fn replicas(app: &App) -> String {
-    let states = tokio::time::timeout(PATIENCE, app.store.replicas()).await;
+    let states = tokio::time::timeout(CHECK_TIMEOUT, app.store.replicas()).await;
     let states = states
         .unwrap_or_else(|_| Ok(Vec::new()))
         .unwrap_or_default();
@@ -71,7 +71,7 @@ async fn worker_elsewhere(app: &App) -> Option<DateTime<Utc>> {
     if app.heartbeat.is_worker() {
         return None;
     }
-    let seen = tokio::time::timeout(PATIENCE, app.store.worker_seen(app.clock.now())).await;
+    let seen = tokio::time::timeout(CHECK_TIMEOUT, app.store.worker_seen(app.clock.now())).await;
     match seen {
         Ok(Ok(seen)) => seen,
         // The database is checked beside this.
@@ -96,14 +96,14 @@ async fn worker_elsewhere(app: &App) -> Option<DateTime<Utc>> {
 pub(super) async fn ready(State(app): State<App>) -> Response {
     let blobs = async {
         let blobs = app.store.blobs()?;
-        let problem = blobs.problem(PATIENCE).await;
+        let problem = blobs.problem(CHECK_TIMEOUT).await;
         let error = problem.map(|_| "the blob store does not answer");
         Some(BlobCheck {
             ok: error.is_none(),
             error,
         })
     };
-    let ping = tokio::time::timeout(PATIENCE, app.store.ping());
+    let ping = tokio::time::timeout(CHECK_TIMEOUT, app.store.ping());
     let (database, blobs, seen) = tokio::join!(ping, blobs, worker_elsewhere(&app));
     let database = match database {
         Ok(Ok(())) => None,

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::ApiError;
 use crate::app::App;
-use crate::held::{Held, Holder};
+use crate::memory_limit::{Held, Holder};
 use crate::scope::Scope;
 use crate::warnings::{Described, UnknownNames};
 use orbweaver_pipeline::{rules, sized};
@@ -79,13 +79,13 @@ impl BodyBound for OfPages {
     }
 }
 
-/// At most `MOST` bytes: for endpoints that need no key.
+/// At most `MAX_BYTES` bytes: for endpoints that need no key.
 #[derive(Debug)]
-pub struct AtMost<const MOST: usize>;
+pub struct AtMost<const MAX_BYTES: usize>;
 
-impl<const MOST: usize> BodyBound for AtMost<MOST> {
+impl<const MAX_BYTES: usize> BodyBound for AtMost<MAX_BYTES> {
     fn most(app: &App) -> usize {
-        MOST.min(app.settings.max_body_bytes)
+        MAX_BYTES.min(app.settings.max_body_bytes)
     }
 }
 
@@ -265,8 +265,7 @@ async fn read(body: Body, limit: usize, held: &mut Held) -> Result<Bytes, ApiErr
     let mut pieces = body.into_data_stream();
     let mut whole = BytesMut::new();
     while let Some(piece) = pieces.next().await {
-        let piece =
-            piece.map_err(|_| ApiError::bad_request("the request's body ended before its end"))?;
+        let piece = piece.map_err(|_| ApiError::bad_request("the request body is incomplete"))?;
         if piece.len() > limit - whole.len() {
             return Err(ApiError::too_large(limit));
         }

@@ -4,7 +4,7 @@
 use crate::error::ApiError;
 
 /// Most values of a body.
-const MOST: usize = 250_000;
+const MAX_VALUES: usize = 250_000;
 /// Most values of a body below the items of its members: there are lists, trees are deeper.
 const MOST_NESTED: usize = 50_000;
 /// The deepest level that is not nested: the body, its members, their items.
@@ -37,7 +37,7 @@ pub(super) fn check_values(raw: &[u8], members: &'static [MemberBound]) -> Resul
     let mut scan = Scan::new(
         raw,
         Some(Bounds {
-            all: MOST,
+            all: MAX_VALUES,
             nested: MOST_NESTED,
         }),
     );
@@ -345,7 +345,7 @@ mod tests {
     fn a_long_list_is_no_tree() {
         let list = |items: usize| format!(r#"{{"urls":["x"{}]}}"#, r#","x""#.repeat(items - 1));
         check_values(list(100_001).as_bytes(), &[]).expect("a long list");
-        let why = refused(&list(MOST));
+        let why = refused(&list(MAX_VALUES));
         assert_eq!(why, "urls: must leave the body at most 250000 values");
         let tree = format!(
             r#"{{"few":[1],"deep":{{"a":[{}0]}}}}"#,

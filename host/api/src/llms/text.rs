@@ -129,7 +129,7 @@ fn item(entry: &Entry, suffix: Option<&str>) -> String {
     } else {
         title
     };
-    // What would end the link early.
+    // Characters that would end the link early.
     let title = title.replace('[', "(").replace(']', ")");
     let url = entry
         .url

@@ -18,9 +18,9 @@ use crate::accept;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use crate::held::Holder;
 use crate::input;
 use crate::inside::Inside;
+use crate::memory_limit::Holder;
 use crate::origin;
 use orbweaver_pipeline::sized;
 

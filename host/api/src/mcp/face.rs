@@ -24,7 +24,7 @@ use orbweaver_actors as actors;
 use orbweaver_engine::Kind;
 
 /// How long a list waits for plugins that are still being compiled.
-const PATIENCE: Duration = Duration::from_secs(5);
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const INSTRUCTIONS: &str = "Orbweaver fetches, crawls and extracts the web. `scan` reads one page; \
     `crawl` stores a site, then `crawl_pages` lists its pages and `page` reads one; `search` finds; \
@@ -35,7 +35,7 @@ const INSTRUCTIONS: &str = "Orbweaver fetches, crawls and extracts the web. `sca
 /// Whose calls a server answers.
 #[derive(Clone)]
 pub(super) enum Caller {
-    /// Whoever's key the HTTP request carries.
+    /// The owner of the key that the HTTP request carries.
     Request,
     /// The one user of this process.
     Local(Arc<dyn Fn() -> Ctx + Send + Sync>),
@@ -144,13 +144,13 @@ impl ServerHandler for Face {
     ) -> Result<ListToolsResult, ErrorData> {
         let engine = self.ctx(&context)?.engine();
         // Actors that are not compiled by then come with a change of the list.
-        let _ = tokio::time::timeout(PATIENCE, engine.await_all()).await;
+        let _ = tokio::time::timeout(COMPILE_TIMEOUT, engine.await_all()).await;
         let tools = tools::list(self.inside.document(), &actors::directory(&engine));
         Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        // Who asks is not known here; what is known of a tool besides its name is in the list.
+        // The caller is unknown here, so look only among the instance's tools.
         let instance = actors::directory(&self.app.pipeline.engine);
         tools::tool(self.inside.document(), &instance, name)
     }

@@ -25,12 +25,12 @@ pub(super) struct Endpoint {
     description: &'static str,
     /// In lower case, as in the OpenAPI document.
     pub(super) method: &'static str,
-    /// As in the OpenAPI document.
+    /// The path in the OpenAPI document.
     pub(super) path: &'static str,
     /// How the arguments differ from the endpoint's.
     pub(super) form: Form,
     effect: Effect,
-    /// Where the rest is of an answer that was cut.
+    /// How to get the rest of an answer that was cut.
     pub(super) rest: &'static str,
 }
 

@@ -32,9 +32,9 @@ use crate::app::App;
 const VERSION: &str = "0.4.1";
 
 /// How long the document waits for plugins that are still being compiled.
-const PATIENCE: Duration = Duration::from_secs(5);
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// As it is written in the document; see [`WARNINGS`](crate::warnings::WARNINGS).
+/// The header's name as the document has it; see [`WARNINGS`](crate::warnings::WARNINGS).
 const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
 
 #[derive(utoipa::OpenApi)]
@@ -42,8 +42,8 @@ const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
     info(
         title = "Orbweaver",
         description = "Crawl, scan and extract the web. Every request but the public ones \
-                       carries `Authorization: Bearer <API_KEY>`; every error wears the same \
-                       envelope; every answer has an `X-Request-Id`. Fields and query \
+                       carries `Authorization: Bearer <API_KEY>`; every error has the same \
+                       JSON form; every answer has an `X-Request-Id`. Fields and query \
                        parameters that an operation does not know fail no request: they are \
                        named, each with the known name that is nearest, in the header \
                        `Orbweaver-Warnings`, and in the member `warnings` (an array of \
@@ -123,7 +123,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, put, post, delete, patch].into_iter().flatten()
 }
 
-/// Describes the header that names what the request named in vain.
+/// Describes the header that names unknown fields of the request.
 fn warns(operation: &mut Operation) {
     let responses = &mut operation.responses.responses;
     for (_, response) in responses
@@ -161,7 +161,7 @@ pub(super) fn route(document: &OpenApi) -> MethodRouter<App> {
     get(async move |State(app): State<App>| {
         let engine = &app.pipeline.engine;
         // On a first start, actors that are not compiled by then come with the next look.
-        let _ = tokio::time::timeout(PATIENCE, engine.await_all()).await;
+        let _ = tokio::time::timeout(COMPILE_TIMEOUT, engine.await_all()).await;
         // Counted before the list is read: a change meanwhile makes it anew next time.
         let changes = *engine.changes().borrow();
         let kept = made.lock().clone().filter(|(at, _)| *at == changes);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// Where components stand in references.
+/// The beginning of a reference to a component.
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// Changes the document for generators of clients:
@@ -44,7 +44,7 @@ pub(super) fn publish(document: &mut Value) {
     }
 }
 
-/// The member that names what a request named in vain.
+/// Describes the member that names unknown fields of a request.
 fn describe_warnings(document: &mut Value) {
     let mut answers = BTreeSet::new();
     for operation in operations(document) {

@@ -8,7 +8,7 @@ pub(super) fn means(given: &str, kind: Kind, name: &str) -> bool {
     given == name || given.strip_prefix(kind.file_prefix()) == Some(name)
 }
 
-/// Of these plugins the one that `given` stands for. An error says how to be clear.
+/// The plugin that `given` stands for, among these. The error for an ambiguous name says how to be clear.
 pub(super) fn find(
     given: &str,
     plugins: &[(Kind, String)],

@@ -1,4 +1,4 @@
-//! What lists of a plugin's lines and calls have in common.
+//! Code shared by the lists of a plugin's log lines and of its calls.
 
 use chrono::{DateTime, Utc};
 use orbweaver_store::{RecordOrigin, RecordPage, StateOwner};

@@ -66,7 +66,7 @@ fn grants_schema() -> Schema {
     responses(
         (status = 200, description = "It replaced an earlier upload", body = PluginItem),
         (status = 201, description = "It is new", body = PluginItem),
-        (status = 400, description = "The body ended before its end", body = ErrorBody),
+        (status = 400, description = "The body is incomplete", body = ErrorBody),
         (status = 403, description = "The key may not manage these plugins", body = ErrorBody),
         (status = 408, description = "The body took too long", body = ErrorBody),
         (status = 413, description = "The body is larger than 64 MiB, or than the project's tier allows", body = ErrorBody),

@@ -1,4 +1,4 @@
-//! What a site's robots.txt and llms.txt say.
+//! Endpoints for a site's robots.txt and llms.txt.
 
 mod policy;
 

@@ -33,7 +33,7 @@ pub(super) struct Params {
 /// What a site allows crawlers.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RobotsPolicy {
-    /// As asked for.
+    /// The URL of the request.
     url: String,
     /// robots.txt; null where there is none.
     robots_txt: Option<String>,

@@ -19,15 +19,15 @@ use crate::answer::raw_json;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors};
-use crate::held;
 use crate::idempotency::{self, IdempotencyHeader, UsageToken};
 use crate::input::{OfPages, Payload};
+use crate::memory_limit;
 use crate::validate;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_pipeline::browsing::Browsing;
 use orbweaver_pipeline::rules::{self, MAX_EXTRACTORS};
 use orbweaver_pipeline::{
-    self as pipeline, Bill, Content, ExtractRequest, Pipeline, Room, ScanError, ScanResult,
+    self as pipeline, AnswerBudget, Bill, Content, ExtractRequest, Pipeline, ScanError, ScanResult,
     ScanSpec, sized,
 };
 
@@ -72,7 +72,7 @@ pub(super) struct BulkRequest {
 /// `urls` as it is given. Its length is checked before its items.
 #[derive(Debug)]
 struct GivenUrls {
-    /// As many as there may be.
+    /// The first values, up to the allowed number.
     first: Vec<Value>,
     /// How many there are.
     count: usize,
@@ -137,15 +137,15 @@ pub(super) struct BulkResult<'a> {
 
 #[derive(Serialize, ToSchema)]
 struct BulkItem<'a> {
-    /// As in the request.
+    /// The URL as the request has it.
     url: &'a str,
     /// Whether there is a result.
     ok: bool,
-    /// Where `ok` is true.
+    /// The result; present if `ok` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<ScanResult>)]
     result: Option<&'a RawValue>,
-    /// Where `ok` is false.
+    /// The error; present if `ok` is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     error: Option<String>,
@@ -220,14 +220,14 @@ pub(super) async fn scan_bulk(
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     // The answer has them, too, whatever becomes of them.
     let urls: usize = batch.urls.iter().map(String::len).sum();
-    held::grow(&app.answer_memory, &ctx.scope, urls as u64)?;
+    memory_limit::grow(&app.answer_memory, &ctx.scope, urls as u64)?;
     let (memory, scope) = (app.answer_memory.clone(), ctx.scope.clone());
     let count = move |bytes| {
-        let grown = held::grow(&memory, &scope, bytes as u64);
+        let grown = memory_limit::grow(&memory, &scope, bytes as u64);
         grown.map_err(|full| ScanError::NoRoom(full.to_string()))
     };
     let most = app.settings.max_answer_bytes;
-    let room = Room::new(most, "http.max_answer_bytes", count);
+    let room = AnswerBudget::new(most, "http.max_answer_bytes", count);
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         match run(app, principal, batch, Arc::new(room), token).await {
             Ok(answer) => raw_json(answer),
@@ -244,7 +244,7 @@ async fn run(
     app: App,
     principal: Arc<Principal>,
     batch: Batch,
-    room: Arc<Room>,
+    room: Arc<AnswerBudget>,
     token: UsageToken,
 ) -> Result<Bytes, ApiError> {
     let Batch {

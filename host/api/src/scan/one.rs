@@ -15,15 +15,15 @@ use crate::answer::raw_json;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
-use crate::held;
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::{OfPages, Payload};
+use crate::memory_limit;
 use crate::validate;
 use orbweaver_fetch::{Action, PictureOptions};
 use orbweaver_pipeline::browsing::{BrowsingRequest, WaitRequest};
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
 use orbweaver_pipeline::{
-    self as pipeline, Bill, Content, ExtractRequest, Pipeline, Room, ScanResult, ScanSpec,
+    self as pipeline, AnswerBudget, Bill, Content, ExtractRequest, Pipeline, ScanResult, ScanSpec,
 };
 
 /// A page to scan.
@@ -208,14 +208,14 @@ pub(super) async fn scan(
         .await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     let (memory, scope) = (app.answer_memory.clone(), ctx.scope.clone());
-    let count = move |bytes| Ok(held::grow(&memory, &scope, bytes as u64)?);
+    let count = move |bytes| Ok(memory_limit::grow(&memory, &scope, bytes as u64)?);
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let bill = Bill {
             token: token.whole(),
             call: "scan",
             always: false,
             reserved: None,
-            room: Some(Arc::new(Room::of_memory(count))),
+            room: Some(Arc::new(AnswerBudget::of_memory(count))),
         };
         match pipeline::scan(&app.scans, &principal, &spec, bill).await {
             Ok(json) => raw_json(json),

@@ -12,7 +12,7 @@ use crate::app::App;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, project_proxy};
 use orbweaver_pipeline::cloud::{Spent, micros};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Room, ScanError, blocking_of, sized};
+use orbweaver_pipeline::{AnswerBudget, Document, ScanError, blocking_of, sized};
 
 /// Results whose pages are fetched at once.
 const FETCHES: usize = 8;
@@ -48,7 +48,7 @@ pub async fn search(
     query: &str,
     limit: usize,
     format: Format,
-    room: &Room,
+    room: &AnswerBudget,
     spent: &Spent,
 ) -> Result<Vec<SearchResult>, ScanError> {
     let config = &app.settings.cloud;
@@ -90,14 +90,14 @@ async fn told(content: String, format: Format) -> Result<String, ScanError> {
 }
 
 /// The content, if there is room for it, else what is there `instead`.
-fn fitting(room: &Room, content: String, instead: String) -> String {
+fn fitting(room: &AnswerBudget, content: String, instead: String) -> String {
     match room.take(content.len()) {
         Ok(()) => content,
         Err(_) => instead,
     }
 }
 
-/// A search's price, spread over its results; without any it is spent in vain.
+/// A search's price, spread over its results; without results it counts as spent for nothing.
 fn share(micros: u64, results: usize, spent: &Spent) -> u64 {
     if results == 0 {
         spent.add(micros);
@@ -113,7 +113,7 @@ async fn fetched(
     teasers: Vec<Teaser>,
     format: Format,
     cost_micros: u64,
-    room: &Room,
+    room: &AnswerBudget,
 ) -> Vec<SearchResult> {
     futures::stream::iter(teasers)
         .map(|teaser| async move {

@@ -8,7 +8,7 @@ use orbweaver_store::Principal;
 use super::{SearchResult, fitting};
 use crate::app::App;
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, Room, ScanError, blocking_of};
+use orbweaver_pipeline::{AnswerBudget, Document, ScanError, blocking_of};
 
 /// Terms of a query that count.
 const MAX_TERMS: usize = 32;
@@ -23,7 +23,7 @@ pub(super) async fn search(
     query: &str,
     limit: usize,
     format: Format,
-    room: &Room,
+    room: &AnswerBudget,
 ) -> Result<Vec<SearchResult>, ScanError> {
     let project = principal.project;
     let pipeline = &app.pipeline.of_project(project);
@@ -45,7 +45,7 @@ pub(super) async fn search(
             let bytes = page.parts().html.len();
             let begin = move || page_text(&page.parts().html, "", SNIPPET_BYTES);
             let (facts, snippet) = blocking_of(bytes, begin).await?;
-            // Of pages without room, and of one without content, there is the snippet.
+            // Pages that do not fit, or have no content, are answered with the snippet.
             let content = match room.check() {
                 Ok(()) => pipeline.convert(&mut document, format, false).await,
                 Err(_) => Ok(snippet.clone()),

@@ -21,17 +21,17 @@ use orbweaver_accounts::{billing, mail};
 const MAX_EMAIL: usize = 254;
 const MAX_TOKEN: usize = 2_048;
 
-/// A small body: whoever sends it has no key.
+/// A small body, because its sender has no key.
 type Body = Payload<SignupRequest, AtMost<{ 64 << 10 }>>;
 
-/// Who wants a project.
+/// A request for a new project.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(example = json!({"project_name": "my-project", "email": "me@example.com"}))]
 pub(super) struct SignupRequest {
     /// Letters, digits, underscores and hyphens; unique.
     #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]
     project_name: String,
-    /// Where the key goes.
+    /// The address to which the key is sent.
     #[schema(format = "email", max_length = 254)]
     email: String,
     /// free, pro, agency or studio.
@@ -121,7 +121,7 @@ pub(super) struct NewIntent {
     request_body = SignupRequest,
     responses(
         (status = 200, description = "The project and its key, or where to pay", body = SignedUp),
-        (status = 403, description = "This server takes no signups", body = ErrorBody),
+        (status = 403, description = "Signups are disabled on this server", body = ErrorBody),
         (status = 422, description = "A field breaks a rule, the name is taken, the challenge \
                                       was not passed, or there were too many attempts",
          body = ErrorBody),
@@ -137,7 +137,7 @@ pub(super) async fn signup(
     request: Request,
 ) -> Result<Response, ApiError> {
     if !app.accounts.signup.is_open() {
-        return Err(ApiError::forbidden("this server takes no signups"));
+        return Err(ApiError::forbidden("signups are disabled on this server"));
     }
     let payload: Body = Body::from_request(request, &app).await?;
     let applicant = payload.value.check(scope.client())?;

@@ -1,4 +1,4 @@
-//! How strangers get a project.
+//! Signup: new projects for people without a key.
 
 mod create;
 

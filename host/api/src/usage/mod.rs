@@ -1,4 +1,4 @@
-//! What the project used.
+//! Endpoints for the project's usage.
 
 mod calls;
 mod history;

@@ -15,7 +15,7 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// Of a request; nothing is described where no document came with it.
+    /// The description of a request; empty if no document came with it.
     pub(crate) fn of(extensions: &Extensions, method: &Method, uri: &Uri) -> Self {
         let operations = extensions.get::<Arc<Operations>>();
         Self {
@@ -38,7 +38,7 @@ impl Described {
         self.operations.parameter_number(operation, name)
     }
 
-    /// Of a request whose body has this schema.
+    /// The description of a request whose body has this schema.
     #[cfg(test)]
     pub(crate) fn body(schema: serde_json::Value) -> Self {
         let document = serde_json::json!({"paths": {"/": {"post": {

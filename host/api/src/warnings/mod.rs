@@ -183,7 +183,7 @@ pub(crate) async fn attach(response: Response, messages: &[String]) -> Response 
     if let Ok(value) = HeaderValue::from_str(&header_value(messages)) {
         parts.headers.insert(WARNINGS, value);
     }
-    // What has no known size is streamed and must not be gathered here.
+    // A body without a known size is streamed, and must not be gathered here.
     let plain = parts.status.is_client_error() || parts.status.is_server_error();
     if plain || !is_json(&parts.headers) || body.size_hint().exact().is_none() {
         return Response::from_parts(parts, body);

@@ -37,7 +37,7 @@ impl Operation {
 }
 
 impl Operations {
-    /// Of a document whose paths are still in the router's notation.
+    /// Reads a document whose paths are still in the router's notation.
     pub(crate) fn from_document(document: &Value) -> Self {
         let mut operations = Self {
             routes: matchit::Router::new(),

@@ -140,7 +140,7 @@ pub(super) async fn set_webhook_receiver(
     let receiver = ProjectReceiver {
         url,
         events: parsed(events)?,
-        // As precise as it is stored.
+        // Cut to the precision with which it is stored.
         updated_at: ctx.app.clock.now().trunc_subsecs(3),
     };
     let (store, project) = (&ctx.app.store, ctx.principal.project);

@@ -232,8 +232,8 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Where next to nothing is visible, what is hidden is the page itself, which a script shows:
-    /// its changes are the page's.
+    /// If almost no text is visible, a script probably shows the hidden text, so that counts as
+    /// content.
     fn show_hidden(&mut self) {
         let hidden = std::mem::take(&mut self.hidden);
         let bytes: usize = hidden.iter().map(|text| text.trim().len()).sum();

@@ -1,4 +1,4 @@
-//! What deliveries are limited by: a receiver as a whole.
+//! The target of webhook deliveries by which they are limited: a receiver as a whole.
 
 use url::Url;
 

@@ -107,7 +107,7 @@ impl Pages {
         .map(move |rows| {
             let content = Arc::clone(&bodies_of);
             async move {
-                // What was read before a failure is lost with it: the export ends.
+                // A failure ends the export, so the pages read before it are dropped.
                 content.with_bodies(rows.map_err(|error| error.1)?).await
             }
         })

@@ -56,10 +56,12 @@ fn check(change: &RequestChange) -> Result<(), String> {
     for (name, value) in &change.headers {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
         if name.eq_ignore_ascii_case("cookie") || name.eq_ignore_ascii_case("user-agent") {
-            return Err(format!("header `{shown}` has a field of its own"));
+            return Err(format!(
+                "header `{shown}`: set it with the request change's own field"
+            ));
         }
         if name.to_ascii_lowercase().starts_with("orbweaver-") {
-            return Err(format!("header `{shown}` belongs to the host"));
+            return Err(format!("header `{shown}` is reserved"));
         }
         check_header(name, value).map_err(|rule| format!("header `{shown}` {rule}"))?;
         short(&format!("header `{shown}`"), value)?;

@@ -1,4 +1,4 @@
-//! What plugins did to a URL, for the run's task: counts, notes, and a reason to end the run.
+//! Report of the plugins' work on a URL to the run's task: counts, notes, and a reason to end the run.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -84,7 +84,7 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    /// Of a run that has stored so many notes under earlier workers.
+    /// The notes of a run that has stored so many under earlier workers.
     pub fn resumed(stored: u64) -> Self {
         Self {
             known: HashSet::new(),

@@ -1,4 +1,4 @@
-//! What hooks decided about a page, for the run's task.
+//! Decisions of hooks about a page, for the run's task.
 
 use std::collections::HashMap;
 use std::time::Duration;

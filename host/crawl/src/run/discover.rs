@@ -1,4 +1,4 @@
-//! What a run knows of: its seed, links and sitemaps.
+//! Discovery of a run's URLs: its seed, links and sitemaps.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Crawler {
         let Some(from) = self.window.wants() else {
             return Ok(());
         };
-        // What is not written yet can't be read, and is in order behind what is.
+        // URLs that are not written yet can't be read, and come in order behind those that are.
         let complete = *self.handle.written.borrow() >= self.sent;
         let shared = Arc::clone(&self.shared);
         let store = &shared.crawls.store;
@@ -128,7 +128,7 @@ impl Crawler {
             }
             if next > self.shared.spec.depth {
                 deep += 1;
-                self.beyond.note(*hash, SkipReason::Depth);
+                self.skipped_links.note(*hash, SkipReason::Depth);
                 continue;
             }
             let mut priority = 0;
@@ -150,7 +150,7 @@ impl Crawler {
             let to = url.without_fragment().to_owned();
             if !self.admit(&url, to, *hash, (next, priority), found) {
                 budget += 1;
-                self.beyond.note(*hash, SkipReason::Budget);
+                self.skipped_links.note(*hash, SkipReason::Budget);
             }
         }
         self.skip(SkipReason::Depth, deep);
@@ -176,7 +176,7 @@ impl Crawler {
         let url = parsed.and_then(|_| Resolved::parse(&judged.url));
         if next > self.shared.spec.depth {
             if let Some(url) = url {
-                self.beyond.note(self.hash(&url), SkipReason::Depth);
+                self.skipped_links.note(self.hash(&url), SkipReason::Depth);
             }
             return Some(SkipReason::Depth);
         }
@@ -196,7 +196,7 @@ impl Crawler {
         if self.admit(&url, to, hash, (next, judged.priority), found) {
             return None;
         }
-        self.beyond.note(hash, SkipReason::Budget);
+        self.skipped_links.note(hash, SkipReason::Budget);
         Some(SkipReason::Budget)
     }
 
@@ -217,7 +217,7 @@ impl Crawler {
             return false;
         };
         self.seen.insert(hash, depth(distance));
-        for (reason, count) in self.beyond.take(hash) {
+        for (reason, count) in self.skipped_links.take(hash) {
             self.unskip(reason, count);
         }
         self.shared.hooks.know(hash);
@@ -313,7 +313,7 @@ impl Crawler {
             item.notes = self.take_report(report);
             let distance = u32::from(distance);
             for (hash, _) in &found {
-                if let Some(reason) = self.beyond.take_one(*hash) {
+                if let Some(reason) = self.skipped_links.take_one(*hash) {
                     self.unskip(reason, 1);
                 }
             }

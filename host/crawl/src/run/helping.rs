@@ -21,8 +21,8 @@ use crate::hooks::report::PluginReport;
 /// URLs read at once.
 const CHUNK: u32 = 512;
 /// How often new URLs are looked for if no notice comes, and at most if many come.
-const LOOK: Duration = Duration::from_millis(250);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the worker of a part has besides.
 pub(super) struct Helping {
@@ -88,7 +88,7 @@ impl Crawler {
                 return Ok(());
             }
             if self.capped.is_some() && self.fetches.is_empty() {
-                // What the project may have is the run's worker's to decide.
+                // The run's worker decides how many pages the project may use.
                 self.flush().await;
                 return self.give_up_part().await;
             }
@@ -97,7 +97,7 @@ impl Crawler {
                 self.limiter.fix(concurrency);
             }
             if Instant::now() >= next_look {
-                next_look = Instant::now() + LOOK;
+                next_look = Instant::now() + POLL_INTERVAL;
                 if !self.read_lent().await? {
                     self.handle.doom(Fate::Lost);
                     continue;
@@ -118,7 +118,7 @@ impl Crawler {
                 }
                 () = sleep_until(wake) => {}
                 () = self.lending.told() => {
-                    next_look = next_look.min(Instant::now() + LOOK_AGAIN);
+                    next_look = next_look.min(Instant::now() + MIN_POLL_INTERVAL);
                 }
                 _ = fate.changed() => {}
             }
@@ -163,7 +163,7 @@ impl Crawler {
                 let url = Resolved::parse(&entry.url);
                 let placed = url.and_then(|url| Some((self.host(&url)?, self.hash(&url))));
                 let Some((host, hash)) = placed else {
-                    // As the run's worker does; it waits for a report of every URL.
+                    // The run's worker does the same; it waits for a report of every URL.
                     self.report(&entry, ReportedEnd::Skipped(Skipped::Duplicate));
                     continue;
                 };
@@ -205,7 +205,7 @@ impl Crawler {
             return;
         };
         let page = ReportedPage::new(fetched, entry.depth, follows, &mut helping.told);
-        // As the run's worker does with every URL that it admits.
+        // The run's worker does the same with every URL that it admits.
         for hash in page.hashes() {
             self.shared.hooks.know(hash);
         }

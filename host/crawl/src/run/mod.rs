@@ -1,15 +1,15 @@
 //! One run: decides what is fetched next, takes what fetches found, and ends it.
 
-mod beyond;
-mod digest;
 mod discover;
 mod helping;
 mod host;
 mod lending;
 mod outcome;
 mod pace;
+mod part_reports;
 mod report;
 mod resume;
+mod skipped_links;
 mod state;
 
 use std::panic::AssertUnwindSafe;
@@ -50,18 +50,18 @@ pub(crate) async fn run(
         Ok(ending) => ending,
         Err(_) => Some(Ending {
             done: false,
-            error_message: Some("the engine gave up: a fault of ours".to_owned()),
+            error_message: Some("internal error: the crawl task panicked".to_owned()),
         }),
     };
     let fate = fate.borrow_and_update().clone();
     let (ended, what) = match (fate, ending) {
         (Fate::Lost, _) => {
-            return tracing::info!(run.id = %lease.run, "a crawl is not ours any more");
+            return tracing::info!(run.id = %lease.run, "lost the lease of a crawl");
         }
         (Fate::Broken(why), _) => {
             let ending = Ending {
                 done: false,
-                error_message: Some(format!("the engine gave up: {why}")),
+                error_message: Some(format!("internal error: {why}")),
             };
             (end_run(&crawls, &leased.run, lease, &ending).await, "end")
         }
@@ -230,11 +230,11 @@ fn gave_up(error: &anyhow::Error) -> Option<Ending> {
         .downcast_ref::<StoreError>()
         .is_some_and(StoreError::is_transient);
     if away {
-        tracing::warn!(%error, "a crawl is handed back: the database is away");
+        tracing::warn!(%error, "database unavailable; releasing the crawl's lease");
         return None;
     }
     Some(Ending {
         done: false,
-        error_message: Some(format!("the engine gave up: {error:#}")),
+        error_message: Some(format!("internal error: {error:#}")),
     })
 }

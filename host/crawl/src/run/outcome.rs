@@ -1,4 +1,4 @@
-//! What becomes of a fetch: a page, another try, or a failure.
+//! Outcomes of a fetch: a page, another try, or a failure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -195,7 +195,7 @@ impl Crawler {
                 .close_host(name, Clock::system().now() + wait)
                 .await
         {
-            tracing::warn!(%error, "cannot tell other nodes of a Retry-After");
+            tracing::warn!(%error, "cannot store a Retry-After for other nodes");
         }
     }
 
@@ -317,7 +317,7 @@ impl Crawler {
                 .note_site(lease, policy, llms.as_deref(), full.as_deref())
                 .await;
             if let Err(error) = noted {
-                tracing::warn!(%error, run.id = %lease.run, "cannot note what a site says");
+                tracing::warn!(%error, run.id = %lease.run, "cannot store the robots.txt policy and llms.txt of a site");
             }
         }));
     }

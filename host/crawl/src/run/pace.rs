@@ -1,4 +1,4 @@
-//! What is fetched next: in turn by host, within limits, gates, robots.txt and caps.
+//! Choice of the URLs that are fetched next: in turn by host, within limits, gates, robots.txt and caps.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -31,12 +31,12 @@ const MAX_ROBOTS: usize = 64;
 /// Hosts that are looked at before other work gets a turn.
 const MAX_IDLE: usize = 512;
 /// When hosts that were not looked at get their turn.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time until pages are asked for again where others have set them aside, and a host's turn where
 /// the database is away.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How long a run asks again: a minute longer than what a dead process had set aside counts.
-const PATIENCE: Duration = Duration::from_secs(360);
+/// How long a run retries a page reservation: one minute longer than reservations of a dead process last.
+const RESERVATION_TIMEOUT: Duration = Duration::from_secs(360);
 
 /// Result of polling one host.
 enum HostPoll {
@@ -66,7 +66,7 @@ impl Crawler {
         }
         self.ask_again = None;
         let under_way = self.fetches.len() as u64;
-        // Where the cap leaves no more than the block covers, the block is used up first.
+        // If the cap leaves no more pages than the block has, the block is used up first.
         if self.cut && under_way > 0 {
             return Ok(());
         }
@@ -74,7 +74,7 @@ impl Crawler {
         let quota = &self.shared.crawls.quota;
         if let Some(reserved) = &self.reserved {
             let enough = left(reserved) > under_way && quota.is_current(reserved);
-            // Where the cap has cut a block, there is no more before this one is used up.
+            // The cap has cut this block, so there is no further one before it is used up.
             if enough || (reserved.short().is_some() && under_way > 0) {
                 return Ok(());
             }
@@ -90,7 +90,7 @@ impl Crawler {
             .reserve_up_to(project, self.shared.pages_of(want))
             .await;
         if let Err(QuotaError::Capped(_)) = &block {
-            // What this run gave back may still be on its way to the database.
+            // Pages that this run returned may not have reached the database yet.
             quota.settle().await?;
             block = quota
                 .reserve_up_to(project, self.shared.pages_of(want))
@@ -99,7 +99,7 @@ impl Crawler {
         match block {
             // Too small to bill what is under way to: that stays with the old block.
             Ok(block) if under_way > 0 && left(&block) <= under_way => self.cut = true,
-            // What is under way is billed to the new block, so the old one goes back.
+            // Fetches under way are billed to the new block, so the old one is returned.
             Ok(block) => {
                 self.reserved = Some(block);
                 self.patience = None;
@@ -121,7 +121,7 @@ impl Crawler {
     /// as long as those of a process that died count.
     fn wait_for_others(&mut self, cap: &CapReached) {
         let now = Instant::now();
-        if now < *self.patience.get_or_insert(now + PATIENCE) {
+        if now < *self.patience.get_or_insert(now + RESERVATION_TIMEOUT) {
             self.ask_again = Some(now + ASK_AGAIN);
         } else {
             self.capped = Some(cap.to_string());
@@ -135,7 +135,7 @@ impl Crawler {
         let mut wake = self.window.next_ripe();
         let mut idle = 0;
         if self.window.waiting_hosts() > MAX_IDLE {
-            let again = now + LOOK_AGAIN;
+            let again = now + MIN_POLL_INTERVAL;
             wake = Some(wake.map_or(again, |wake| wake.min(again)));
         }
         while idle < self.window.waiting_hosts().min(MAX_IDLE)
@@ -274,7 +274,7 @@ impl Crawler {
         let Some(known) = self.hosts.get_mut(host) else {
             return;
         };
-        // What was answered before holds while the file can't be had.
+        // The last known robots.txt applies while the file cannot be fetched.
         if matches!(&known.robots, Robots::Known(old, _) if !old.robots.is_unreachable())
             && answer.robots.is_unreachable()
         {
@@ -376,7 +376,11 @@ async fn fetch_in_turn(shared: Arc<Shared>, entry: Entry, host: usize, random: u
     };
     match AssertUnwindSafe(fetch).catch_unwind().await {
         Ok(outcome) => outcome,
-        Err(_) => fetch::broken(entry.clone(), host, "a fault of ours".to_owned()),
+        Err(_) => fetch::broken(
+            entry.clone(),
+            host,
+            "internal error while fetching this URL".to_owned(),
+        ),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What became of a lent URL, as the worker of a part tells the run's worker.
+//! Report of a lent URL's outcome, from the worker of a part to the run's worker.
 //!
 //! The page itself is stored with the report; the report says what follows from it: which URLs it
 //! leads to, and what counts. Both workers may run different releases, so fields are only added.
@@ -253,7 +253,7 @@ impl ReportedPage {
         let mut bytes: usize = page.added.iter().map(|link| link.url.len()).sum();
         for (hash, index) in &fetched.found {
             let judged = hooked.and_then(|hooked| hooked.link(*index));
-            // What a hook decides may differ from page to page.
+            // A hook may decide differently from page to page.
             let is_plain = judged.is_none_or(|link| !link.is_changed && link.skipped.is_none());
             if is_plain && !told.is_news(*hash, depth) {
                 continue;

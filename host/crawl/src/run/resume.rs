@@ -1,4 +1,4 @@
-//! What earlier workers of a run have left.
+//! Resumes a run from the state that its earlier workers have stored.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ impl Crawler {
             let (mut is_stable, mut after) = (true, PageId(0));
             self.nearer.clear();
             self.nearer_bytes = 0;
-            self.beyond.clear();
+            self.skipped_links.clear();
             loop {
                 let Lease { project, run, .. } = self.shared.lease;
                 let store = &self.shared.crawls.store;
@@ -127,7 +127,7 @@ impl Crawler {
                     measured.insert(page.key_hash, distance);
                     let next = distance.saturating_add(1);
                     let mut leads_on = false;
-                    // What its links were skipped for; those that a hook left out count apart.
+                    // The reasons its links were skipped for; links that a hook left out are counted apart.
                     let reason = match u32::from(fetched_at) < self.shared.spec.depth {
                         true if self.shared.hooks.is_empty() => Some(SkipReason::Budget),
                         true => None,
@@ -143,7 +143,7 @@ impl Crawler {
                             None => {
                                 leads_on = true;
                                 if let Some(reason) = reason {
-                                    self.beyond.note(target, reason);
+                                    self.skipped_links.note(target, reason);
                                 }
                             }
                         }

@@ -20,10 +20,10 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::beyond::Beyond;
 use super::helping::Helping;
 use super::host::Host;
 use super::lending::{Lending, may_lend};
+use super::skipped_links::SkippedLinks;
 use crate::commit::{CommitItem, Committer};
 use crate::concurrency::Limiter;
 use crate::context::Crawls;
@@ -74,7 +74,7 @@ pub(super) struct Crawler {
     pub(super) host_index: HashMap<String, usize>,
     pub(super) seen: Seen,
     /// Links that were counted as skipped.
-    pub(super) beyond: Beyond,
+    pub(super) skipped_links: SkippedLinks,
     pub(super) window: Window,
     pub(super) traps: Traps,
     pub(super) limiter: Limiter,
@@ -175,7 +175,7 @@ impl Crawler {
         engine.lending = Lending::new(allowed, store.notices(Topic::Parts));
         engine.end = Some(end(&shared.crawls, leased).await);
         engine.resume(&leased.run).await?;
-        let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
+        let seed = Resolved::parse(&spec.url).context("the seed is not a URL")?;
         engine.begin(&seed).await;
         Ok(engine)
     }
@@ -213,7 +213,7 @@ impl Crawler {
         let config = crawls.config.clone();
         let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
         let notes: Notes = serde_json::from_str(&leased.engine_state).unwrap_or_default();
-        let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
+        let seed = Resolved::parse(&spec.url).context("the seed is not a URL")?;
         let (include, exclude) = (spec.include_paths.clone(), spec.exclude_paths.clone());
         let work = PathPatterns::work(&include, &exclude);
         let compile = move || PathPatterns::compile(&include, &exclude);
@@ -234,7 +234,7 @@ impl Crawler {
         let fetcher = crawls.pipeline.fetcher.of_project(leased.run.project);
         let shared = Shared {
             lease: leased.lease,
-            seed: Base::from_resolved(seed).context("the seed is no URL")?,
+            seed: Base::from_resolved(seed).context("the seed is not a URL")?,
             scope: ArcSwap::from_pointee(scope),
             rules: KeyRules {
                 drop_tracking: config.drop_tracking,
@@ -266,7 +266,7 @@ impl Crawler {
             hosts: Vec::new(),
             host_index: HashMap::new(),
             seen: Seen::default(),
-            beyond: Beyond::default(),
+            skipped_links: SkippedLinks::default(),
             window: Window::default(),
             fetches: JoinSet::new(),
             robots: JoinSet::new(),

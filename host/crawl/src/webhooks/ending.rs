@@ -26,7 +26,7 @@ pub async fn end_run(
     {
         ending.done = false;
         ending.error_message = Some(why);
-        // As without hooks: what failed may fail again.
+        // The delivery is made as without hooks, because a hook that failed may fail again.
         webhook = plan::plan(&crawls.store, run, &ending).await?;
     }
     let ended = crawls

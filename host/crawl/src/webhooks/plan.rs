@@ -22,7 +22,7 @@ pub(super) async fn plan(
         Ok(spec) => spec,
         Err(error) => {
             // The run has to end all the same; otherwise it would be taken again without end.
-            tracing::error!(run.id = %run.id, %error, "a run's spec is damaged; nobody is told");
+            tracing::error!(run.id = %run.id, %error, "stored crawl spec is invalid; no webhook is sent");
             return Ok(None);
         }
     };

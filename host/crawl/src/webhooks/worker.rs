@@ -203,7 +203,7 @@ impl Worker {
                     (delivery.target, delivery.project)
                 });
             }
-            // What cannot be read has left its room to those behind it.
+            // A delivery that cannot be read has left its place to those behind it.
             if taken.unreadable == 0 && (none || seen < PAGE) {
                 return Ok(());
             }

@@ -296,7 +296,7 @@ pub(super) fn grow_within(known: u32) -> Function {
         .local_get(MISSING)
         .i32_sub()
         .local_tee(MISSING);
-    // What no memory has is asked for as it is, so that rounding does not overflow.
+    // A size that no memory can have is requested unrounded, so that rounding does not overflow.
     code.i32_const(0x1_0000).i32_lt_u().if_(BlockType::Empty);
     code.local_get(MISSING)
         .i32_const(STEP - 1)

@@ -112,7 +112,9 @@ impl HttpCapability {
 
     fn checked(&self, request: GuestRequest) -> Result<FetchRequest, CodedError> {
         if !matches!(request.method.as_str(), "GET" | "HEAD" | "POST") {
-            return Err(CodedError::invalid("method: GET, HEAD or POST".to_owned()));
+            return Err(CodedError::invalid(
+                "method: must be GET, HEAD or POST".to_owned(),
+            ));
         }
         if request.body.is_some() && request.method != "POST" {
             return Err(CodedError::invalid(format!(

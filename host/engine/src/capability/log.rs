@@ -59,7 +59,7 @@ impl Drop for PluginLog {
                 target: "plugin",
                 plugin = &*self.plugin,
                 plugin.dropped_lines = self.dropped,
-                "more lines than its budget"
+                "plugin log lines dropped: over budget"
             );
         }
     }

@@ -59,7 +59,7 @@ impl HostPage {
             return Ok(Limits::default());
         }
         let html = &self.page.parts().html;
-        // What the least need exceeds is refused without a look at the page.
+        // If even the least need exceeds the budget, it is refused without a look at the page.
         charge.resize(self.page.held_bytes().saturating_add(html.len() as u64))?;
         let need = ParseNeed::of(html);
         charge.resize(self.page.held_bytes().saturating_add(need.bytes))?;

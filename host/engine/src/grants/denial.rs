@@ -1,4 +1,4 @@
-//! What to do about a permission that a plugin needs and does not have.
+//! Messages about a missing permission: which one a plugin needs, and how to grant it.
 
 use super::{EffectivePermissions, Permissions};
 
@@ -15,7 +15,7 @@ pub(crate) enum Need<'a> {
 }
 
 impl Need<'_> {
-    /// As an operator grants it.
+    /// The form in which an operator grants it.
     pub fn grant(self) -> String {
         match self {
             Self::Http => "http".to_owned(),
@@ -28,7 +28,7 @@ impl Need<'_> {
         }
     }
 
-    /// As a manifest requests it.
+    /// The line with which a manifest requests it.
     fn line(self) -> String {
         match self {
             Self::Http => "http = [\"https://HOST\"]".to_owned(),

@@ -49,7 +49,8 @@ impl Step {
         }
     }
 
-    /// Whether it is called on a page as that stands; what speaks against its call is noted there.
+    /// Whether the hook runs on the page in its current state; a reason against it is recorded in
+    /// `state`.
     fn is_called(&self, state: &mut PageState) -> bool {
         if !state.wants_any(HookPoints::of(&self.plugin.manifest.hooks)) {
             return false;

@@ -32,7 +32,7 @@ pub struct FetchRequest {
     /// Body of a POST.
     pub body: Option<Vec<u8>>,
     /// If false, a 3xx is the answer. If true, every redirect is checked again; the
-    /// implementation also checks it with [`FetchRequest::may_visit`].
+    /// implementation also checks it against [`allowed`](Self::allowed).
     pub follow_redirects: bool,
     /// Whether to obey robots.txt; a refusal is [`ErrorCode::Robots`](crate::ErrorCode::Robots).
     pub respect_robots: bool,
@@ -59,13 +59,6 @@ pub struct SecretHeader {
     pub prefix: String,
     /// The secret's name.
     pub secret: String,
-}
-
-impl FetchRequest {
-    /// Whether the plugin's grants allow this URL.
-    pub fn may_visit(&self, url: &str) -> bool {
-        self.allowed.allows(url)
-    }
 }
 
 /// A proxy pool chosen by a plugin.

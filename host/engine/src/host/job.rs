@@ -1,4 +1,4 @@
-//! What an actor may ask and tell about its own call.
+//! The host's interface for an actor's own call: its context, progress and items.
 
 use async_trait::async_trait;
 

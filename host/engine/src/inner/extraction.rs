@@ -202,7 +202,7 @@ fn without_options(roles: &[String]) -> Vec<(usize, RoleCall)> {
 struct Groups {
     pooled: Vec<RoleGroup>,
     on_demand: Vec<RoleGroup>,
-    /// Of calls that no plugin serves.
+    /// The results of calls that no plugin serves.
     results: Vec<(usize, RoleResult)>,
 }
 

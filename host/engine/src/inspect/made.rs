@@ -1,4 +1,4 @@
-//! What a component makes when it is instantiated, with all that its instances make.
+//! Counts what a component creates when it is instantiated, nested instances included.
 
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Instance,

@@ -1,4 +1,4 @@
-//! How much work a schema makes of an input, told before any input is checked.
+//! Upper bound of the work that a schema needs for an input, computed before any input is checked.
 //!
 //! References multiply: twenty definitions that each name the next one twice apply the last
 //! one a million times. And a schema that names itself beside itself does so for each level

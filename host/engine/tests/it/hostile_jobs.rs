@@ -200,14 +200,21 @@ async fn a_run_has_its_own_time_and_takes_no_slot_of_other_calls() {
     let engine = engine_with("job-tool").await;
     let free = engine.free_actor_slots();
     let budget = RunBudget {
-        wall: Duration::from_millis(300),
+        wall: Duration::from_secs(1),
         cpu: Duration::from_millis(500),
     };
     let input = json!({"do": "ignore", "url": "https://example.com/"});
-    let mut call = engine.run_actor_in_background("job-tool", &input, told(), budget);
+    let host = told();
+    let mut call = engine.run_actor_in_background("job-tool", &input, host.clone(), budget);
+    // It has begun once the guest has emitted its item.
+    let begun = async {
+        while host.items.lock().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
     tokio::select! {
         done = &mut call => panic!("{done:?}"),
-        () = tokio::time::sleep(Duration::from_millis(50)) => {}
+        () = begun => {}
     }
     assert_eq!(engine.free_actor_slots(), free);
     let error = call.await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The policy for minor versions of the contract, tried on the next one. `tests/rehearsal` has a version
+//! The policy for minor versions of the contract, tried on the next one. `host/engine/tests/rehearsal` has a version
 //! 1.2, which is 1.1 with one function more. A host of 1.2 runs components that were built against 1.0, 1.1
 //! and 1.2 with the same linker; this host refuses the latter and says why.
 

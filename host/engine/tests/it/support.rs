@@ -143,7 +143,7 @@ impl Host for TestHost {
 impl HttpHost for TestHost {
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         assert!(
-            request.may_visit(&request.url),
+            request.allowed.allows(&request.url),
             "the engine checked the grant"
         );
         self.fetches.fetch_add(1, Ordering::SeqCst);

@@ -196,7 +196,7 @@ async fn a_file_that_was_refused_for_another_ones_sake_is_tried_again() {
     write("second", &["first"]);
     until(&engine, |engine| !engine.refused().is_empty()).await;
     let error = engine.refused()[0].1.to_string();
-    assert!(error.contains("is a circle"), "{error}");
+    assert!(error.contains("circular dependency"), "{error}");
     // The second file stays as it is.
     write("first", &[]);
     until(&engine, |engine| {

@@ -171,7 +171,7 @@ impl Tab {
                 };
             }
         }
-        // What it began may lead to another document, which the guard may refuse.
+        // The action may lead to another document, which the guard may refuse.
         self.reach(request.wait_for).await?;
         self.settle(request.wait_for, deadline).await?;
         Ok(None)

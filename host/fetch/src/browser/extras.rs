@@ -9,8 +9,8 @@ use super::session::{SessionCookies, jar};
 use super::steps::{PictureOptions, Viewport};
 use super::tab::{Tab, Trouble};
 use crate::cookies::CookieJar;
-use crate::course::{given_cookies, is_cookie};
 use crate::error::{Fault, Kind, SubKind};
+use crate::hop_state::{given_cookies, is_cookie};
 
 #[derive(Deserialize)]
 struct Ignored {}
@@ -118,7 +118,7 @@ impl Tab {
                 return Ok(false);
             };
             found?;
-            // What brought the element may still be at work.
+            // The script that added the element may still be running.
             self.settle(request.wait_for, deadline).await?;
         }
         if let Some(pause) = request.extras.pause {

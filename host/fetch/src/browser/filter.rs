@@ -418,7 +418,7 @@ async fn exchange(
         .try_clone()
         .filter(|request| request.method().is_safe());
     let answer = match (run(&client, onward).await, again) {
-        // As in a fetch: one retry, on a new connection.
+        // Like a fetch: one retry, on a new connection.
         (Err(fault), Some(again)) if fault.stale => {
             let client = clients.get(upstream.as_ref(), Connections::Fresh).await?;
             run(&client, again).await?

@@ -1,4 +1,4 @@
-//! What a browser's processes take of the machine, looked at while pages run.
+//! Measures the resources that a browser's processes use while pages run.
 //!
 //! A page may allocate a gigabyte a second, outside the heap that V8 bounds. So a page that takes too
 //! much memory is ended while it runs, or the browser with it if no single page is the cause. A page
@@ -14,7 +14,7 @@ use tokio::sync::watch::{self, Receiver, Sender};
 use super::chromium::Chromium;
 
 /// Interval of the looks while pages run.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Looks after which processes outside the group are read again: their ids may have been reused.
 const AGAIN: u32 = 25;
 /// Time on the processors after which a page goes behind all others.
@@ -194,7 +194,7 @@ pub(super) async fn look(browser: Weak<Chromium>, mut pages: Receiver<usize>, mo
                 return;
             }
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let Some(group) = browser.upgrade().and_then(|browser| browser.group()) else {
             return;
         };

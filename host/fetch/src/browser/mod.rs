@@ -58,7 +58,7 @@ const OPEN: Duration = Duration::from_secs(15);
 /// Time limit from the kill signal to the end of the browser's last process.
 const END: Duration = Duration::from_secs(3);
 /// Interval at which a browser is checked for being idle.
-const LOOK: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The pool of browsers. Clones share it.
 #[derive(Clone)]
@@ -458,7 +458,7 @@ async fn tidy(
 
 async fn close_when_idle(pool: Weak<Inner>, browser: Weak<Chromium>) {
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let (Some(inner), Some(browser)) = (pool.upgrade(), browser.upgrade()) else {
             return;
         };

@@ -60,7 +60,7 @@ fn remove_left(place: &Path) {
             .file_name()
             .to_str()
             .is_some_and(|name| name.starts_with(PREFIX));
-        // Of the entry itself: a link is none of ours.
+        // The metadata is the entry's own (lstat): a symbolic link is never one of our profiles.
         let is_mine = || {
             entry
                 .metadata()

@@ -1,4 +1,4 @@
-//! What a caller may have done in a loaded page, and the options of its screenshots.
+//! Steps that a caller may request in a loaded page, and the options of its screenshots.
 
 use orbweaver_core::json_number::whole;
 use serde::{Deserialize, Serialize};

@@ -40,16 +40,16 @@ impl Fetcher {
         let inner = &self.0;
         let receipt = Receipt::new(&inner.bodies, self.1);
         let bounds = self.bounds(request, Instant::now(), &receipt);
-        let course = self
+        let hop = self
             .begin(request)
             .map_err(|fault| fault.at(&request.url, Vec::new()))?;
         let sent = async {
             let proxy = request.proxy.as_ref();
             if let Some(proxy) = proxy {
-                inner.clients.judge_behind(proxy, &course.target).await?;
+                inner.clients.judge_behind(proxy, &hop.target).await?;
             }
             let client = inner.clients.get(proxy, Connections::Kept).await?;
-            let head = exchange::send(&client, course.request()?, &bounds).await?;
+            let head = exchange::send(&client, hop.request()?, &bounds).await?;
             let codings = head.headers.get_all(CONTENT_ENCODING).iter();
             if !decode::codings(codings.map(|value| value.to_str().unwrap_or("?")))?.is_empty() {
                 let message = "a download has a content coding";
@@ -57,7 +57,7 @@ impl Fetcher {
             }
             Ok(head)
         };
-        let url = course.target.url.to_string();
+        let url = hop.target.url.to_string();
         let head = sent.await.map_err(|fault| fault.at(&url, Vec::new()))?;
         Ok(Download {
             status: head.status.as_u16(),

@@ -1,4 +1,4 @@
-//! Where a redirect or a refresh leads.
+//! Target of a redirect or a refresh.
 
 use http::header::{HeaderMap, LOCATION};
 use orbweaver_core::guard::{Rule, join_strict};

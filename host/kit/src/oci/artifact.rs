@@ -109,16 +109,13 @@ impl Manifest {
     /// The layer with the component.
     fn component(&self) -> Result<&Descriptor> {
         if self.config.media_type != CONFIG_TYPE {
-            bail!(
-                "it is no component: its config is {}",
-                self.config.media_type
-            );
+            bail!("not a component: its config is {}", self.config.media_type);
         }
         let [layer] = self.layers.as_slice() else {
-            bail!("it is no component: it has {} layers", self.layers.len());
+            bail!("not a component: it has {} layers", self.layers.len());
         };
         if layer.media_type != LAYER_TYPE {
-            bail!("it is no component: its layer is {}", layer.media_type);
+            bail!("not a component: its layer is {}", layer.media_type);
         }
         if layer.size > MAX_COMPONENT {
             bail!(
@@ -167,7 +164,7 @@ impl Registry {
             .as_ref()
             .filter(|_| reference.digest.is_none())
         else {
-            bail!("{reference}: an artefact is stored under a tag");
+            bail!("{reference}: must have a tag, and no digest, to store an artefact");
         };
         let (layer, layer_digest) = Descriptor::new(LAYER_TYPE, &component);
         let config = serde_json::to_vec(&WasmConfig {

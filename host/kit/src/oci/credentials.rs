@@ -1,4 +1,4 @@
-//! Who the caller is to a registry.
+//! Credentials for a registry.
 
 use std::path::PathBuf;
 

@@ -49,7 +49,7 @@ impl FromStr for Digest {
         let digits = text.strip_prefix("sha256:").unwrap_or_default();
         let is_digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
         if digits.len() != 64 || !digits.bytes().all(is_digit) {
-            bail!("digest: `sha256:` and 64 hexadecimal digits in lower case");
+            bail!("digest: must be `sha256:` and 64 hexadecimal digits in lower case");
         }
         Ok(Self(text.to_owned()))
     }
@@ -117,7 +117,7 @@ impl FromStr for Reference {
         };
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_host(host) {
-            bail!("host: a name or an address, with a port where it is not the usual one");
+            bail!("host: must be a name or an address, with a port if it is not the default");
         }
         let (repository, tag) = match path.split_once(':') {
             Some((repository, tag)) => (repository, Some(tag.to_owned())),

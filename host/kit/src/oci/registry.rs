@@ -132,7 +132,7 @@ impl Registry {
         let scheme = if self.is_plain { "http" } else { "https" };
         let url = Url::parse(&format!("{scheme}://{host}/v2/{repository}/{path}"))?;
         if self.is_plain && !is_here(&url) {
-            bail!("--plain-http is for a registry on this machine, and {host} is another one");
+            bail!("--plain-http is only for registries on this machine, and {host} is not one");
         }
         Ok(url)
     }
@@ -162,7 +162,7 @@ impl Registry {
 
     async fn request(&self, call: &Call<'_>, authorization: Option<String>) -> Result<Response> {
         let mut headers = call.headers.clone();
-        // What is verified are the bytes that are stored.
+        // The verified bytes are those that are stored.
         headers.push(("accept-encoding".to_owned(), "identity".to_owned()));
         if let Some(authorization) = authorization {
             headers.push(("authorization".to_owned(), authorization));
@@ -194,8 +194,12 @@ impl Registry {
             return Ok(None);
         }
         let challenge = Challenge::parse(rest);
-        let mut realm = Url::parse(&challenge.realm)
-            .with_context(|| format!("{}: its token service is no URL", call.reference.host))?;
+        let mut realm = Url::parse(&challenge.realm).with_context(|| {
+            format!(
+                "{}: the address of its token service is not a URL",
+                call.reference.host
+            )
+        })?;
         let is_safe = realm.scheme() == "https" || (self.is_plain && is_here(&realm));
         if !is_safe {
             bail!("{}: its token service is not https", call.reference.host);
@@ -224,10 +228,14 @@ impl Registry {
         let answer = answer.with_context(|| format!("token service {}", shown(&realm)))?;
         if answer.status != 200 {
             let why = message(&answer);
-            bail!("{} gives no token: {}{why}", shown(&realm), answer.status);
+            bail!(
+                "{} returned no token: {}{why}",
+                shown(&realm),
+                answer.status
+            );
         }
         let token: Token = serde_json::from_slice(&answer.body)
-            .with_context(|| format!("{} gives no token", shown(&realm)))?;
+            .with_context(|| format!("{} returned no token", shown(&realm)))?;
         Ok(token
             .token
             .or(token.access_token)
@@ -254,13 +262,15 @@ impl Registry {
             .await?;
         if answer.status != 200 {
             bail!(
-                "{reference}: no blob {digest}: {}{}",
+                "{reference}: cannot read blob {digest}: {}{}",
                 answer.status,
                 message(&answer)
             );
         }
         if answer.body.len() as u64 != size || Digest::of(&answer.body) != *digest {
-            bail!("{reference}: the registry's blob {digest} is another one");
+            bail!(
+                "{reference}: the registry returned a blob with another size or digest than {digest}"
+            );
         }
         Ok(answer.body)
     }
@@ -294,7 +304,7 @@ impl Registry {
             .await?;
         if begun.status != 202 {
             bail!(
-                "{reference}: no upload: {}{}",
+                "{reference}: the registry refused to start the upload: {}{}",
                 begun.status,
                 message(&begun)
             );
@@ -302,7 +312,7 @@ impl Registry {
         let location = begun.headers.get("location").unwrap_or_default();
         let mut place = start
             .join(location)
-            .with_context(|| format!("{reference}: its upload is no URL"))?;
+            .with_context(|| format!("{reference}: the registry's upload location is not a URL"))?;
         if place.scheme() != start.scheme() {
             bail!("{reference}: its upload is not {}", start.scheme());
         }
@@ -312,7 +322,7 @@ impl Registry {
         let done = self.send(&call(Method::PUT, place, Some(content))).await?;
         if done.status != 201 {
             bail!(
-                "{reference}: no blob stored: {}{}",
+                "{reference}: the registry did not store the blob: {}{}",
                 done.status,
                 message(&done)
             );

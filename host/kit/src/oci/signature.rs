@@ -139,7 +139,7 @@ pub(crate) enum Signed {
     No,
 }
 
-/// Who has signed an artefact.
+/// The signer of an artefact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signer<'a> {
     /// This key has.

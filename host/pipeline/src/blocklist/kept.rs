@@ -39,7 +39,7 @@ impl KeptLists {
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Keeps a copy. Whoever reads meanwhile sees the old one or the new one, whole.
+    /// Keeps a copy. A concurrent reader sees the old one or the new one, whole.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{
-    NoPicture, ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered, Response,
+    FetchError, Fetcher, NoPicture, ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered,
+    Request, Response,
 };
 use orbweaver_store::Principal;
 
@@ -171,4 +172,32 @@ pub(super) fn loaded(rendered: Rendered, backend: &'static str) -> Loaded {
         is_cut: rendered.is_cut,
         reason: None,
     }
+}
+
+/// Loads a page over plain HTTP, by this proxy or none.
+pub(super) async fn fetch_plain(
+    fetcher: &Fetcher,
+    project: ProjectId,
+    job: &Job,
+    proxy: Option<ProxyUrl>,
+    backend: &'static str,
+) -> Result<Loaded, FetchError> {
+    let request = Request {
+        user_agent: job.user_agent.clone(),
+        proxy,
+        respect_robots: job.respect_robots,
+        ..Request::get(&job.url)
+    };
+    let fetcher = fetcher.of_project(project);
+    Ok(Loaded {
+        response: Box::pin(fetcher.fetch(request)).await?,
+        backend,
+        rendered: false,
+        pool: None,
+        cost_micros: 0,
+        picture: None,
+        screenshots: Vec::new(),
+        is_cut: false,
+        reason: None,
+    })
 }

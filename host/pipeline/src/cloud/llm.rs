@@ -184,7 +184,10 @@ impl Llm {
                 Err(why) if best.is_none() => return Err(why),
                 // The first answer stands, with what is wrong with it.
                 Err(why) => {
-                    tracing::warn!(why, "an answer of the language model is not repaired");
+                    tracing::warn!(
+                        why,
+                        "retry of an invalid model answer failed; keeping the first answer"
+                    );
                     break;
                 }
             };

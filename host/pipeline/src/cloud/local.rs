@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_fetch::{Fetcher, Renderer, Request};
+use orbweaver_fetch::{Fetcher, Renderer};
 
-use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
+use super::backend::{
+    Backend, Capabilities, Job, Loaded, NO_BROWSER, fetch_plain, loaded, render_request,
+};
 use crate::error::ScanError;
 
 /// Backend without cost.
@@ -49,23 +51,7 @@ impl Backend for Local {
             let rendered = self.renderer.render(request).await?;
             return Ok(loaded(rendered, self.name()));
         }
-        let request = Request {
-            user_agent: job.user_agent.clone(),
-            proxy: job.proxy.clone(),
-            respect_robots: job.respect_robots,
-            ..Request::get(&job.url)
-        };
-        let fetcher = self.fetcher.of_project(project);
-        Ok(Loaded {
-            response: Box::pin(fetcher.fetch(request)).await?,
-            backend: self.name(),
-            rendered: false,
-            pool: None,
-            cost_micros: 0,
-            picture: None,
-            screenshots: Vec::new(),
-            is_cut: false,
-            reason: None,
-        })
+        let (proxy, name) = (job.proxy.clone(), self.name());
+        Ok(fetch_plain(&self.fetcher, project, job, proxy, name).await?)
     }
 }

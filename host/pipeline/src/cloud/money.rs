@@ -28,7 +28,7 @@ pub fn micros(usd: f64) -> u64 {
     if !usd.is_finite() || usd < 0.0 {
         tracing::warn!(
             cost_usd = usd,
-            "a cost is no amount of money; it counts as 0"
+            "cost is negative or not finite; counted as 0"
         );
         return 0;
     }
@@ -41,7 +41,7 @@ pub fn micros(usd: f64) -> u64 {
     if micros > MAX_COST_MICROS {
         tracing::warn!(
             cost_usd = usd,
-            "a cost is above the most that a call is billed; it counts as that"
+            "cost exceeds the billing maximum of a call; capped"
         );
     }
     micros.min(MAX_COST_MICROS)

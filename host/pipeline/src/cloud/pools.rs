@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_fetch::{
-    Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer, Request,
-};
+use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer};
 
-use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
+use super::backend::{
+    Backend, Capabilities, Job, Loaded, NO_BROWSER, fetch_plain, loaded, render_request,
+};
 use super::money::traffic_micros;
 use crate::config::Prices;
 use crate::error::ScanError;
@@ -80,24 +80,7 @@ impl Pools {
             let request = render_request(project, job, wait_for, proxy);
             return Ok(loaded(self.renderer.render(request).await?, self.name()));
         }
-        let request = Request {
-            user_agent: job.user_agent.clone(),
-            proxy,
-            respect_robots: job.respect_robots,
-            ..Request::get(&job.url)
-        };
-        let fetcher = self.fetcher.of_project(project);
-        Ok(Loaded {
-            response: Box::pin(fetcher.fetch(request)).await?,
-            backend: self.name(),
-            rendered: false,
-            pool: None,
-            cost_micros: 0,
-            picture: None,
-            screenshots: Vec::new(),
-            is_cut: false,
-            reason: None,
-        })
+        fetch_plain(&self.fetcher, project, job, proxy, self.name()).await
     }
 }
 

@@ -19,6 +19,7 @@ use url::Url;
 
 use super::backend::{Choice, Job, WaitPoint, project_proxy};
 use super::money::Spent;
+use crate::answer_budget::AnswerBudget;
 use crate::blocking::blocking_of;
 use crate::charge::cost_token;
 use crate::context::Scans;
@@ -26,14 +27,13 @@ use crate::convert::Format;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::pipeline::Pipeline;
-use crate::room::Room;
 
 /// Name of the call in usage events.
 const CALL: &str = "cloud-crawl";
 /// Pages loaded in parallel.
 const AT_ONCE: usize = 6;
 /// Time for the crawl, shorter than the request's time limit.
-const PATIENCE: Duration = Duration::from_secs(240);
+const CRAWL_TIMEOUT: Duration = Duration::from_secs(240);
 /// Most URLs in the queue.
 const MAX_WAITING: usize = 20_000;
 /// Most bytes of URLs in the queue, and of URLs taken from one page.
@@ -104,7 +104,7 @@ impl Crawl {
         &self,
         scans: &Scans,
         principal: &Principal,
-        room: &Room,
+        room: &AnswerBudget,
         token: impl Fn(usize) -> String,
     ) -> Result<SmallCrawl, ScanError> {
         let mut block = reserve(scans, principal, self.limit, &token).await?;
@@ -133,11 +133,11 @@ impl Crawl {
         &self,
         site: &Site<'_>,
         block: &mut Reservation,
-        room: &Room,
+        room: &AnswerBudget,
         token: &impl Fn(usize) -> String,
         billed_micros: &mut u64,
     ) -> Result<SmallCrawl, ScanError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CRAWL_TIMEOUT;
         let limit = usize::try_from(block.left().cloud_pages.min(self.limit)).unwrap_or(1);
         let first = site.load(self.url.clone(), false).await?;
         let origin = origin(&first.url);
@@ -160,7 +160,7 @@ impl Crawl {
                     false => Ok(()),
                 };
                 let is_kept = is_ours && has_room.is_ok();
-                // What was paid for is billed in any case.
+                // A page that was paid for is billed in any case.
                 if is_kept || page.cost_micros > 0 {
                     let cost = page.cost_micros;
                     let usage = block.usage(token(billed), CALL, Amount::cloud(1), cost);
@@ -212,12 +212,15 @@ impl Crawl {
                             self.limit
                         ))
                     } else {
-                        Some(format!("more than {MAX_LOST} pages could not be had"))
+                        Some(format!("more than {MAX_LOST} pages could not be fetched"))
                     };
                     return Ok(SmallCrawl { pages, cut });
                 }
                 Err(_) => {
-                    let cut = format!("the crawl took longer than {} seconds", PATIENCE.as_secs());
+                    let cut = format!(
+                        "the crawl took longer than {} seconds",
+                        CRAWL_TIMEOUT.as_secs()
+                    );
                     return Ok(SmallCrawl {
                         pages,
                         cut: Some(cut),

@@ -48,7 +48,7 @@ impl Move {
         if self.to != config.blob_store.new_bodies {
             anyhow::bail!(
                 "blob_store.new_bodies (ORBWEAVER_BLOB_STORE__NEW_BODIES) must be `{}`, here and on \
-                 every node, or new bodies would go the other way",
+                 every node; otherwise new bodies are still written to the other place",
                 match self.to {
                     NewBodies::Store => "store",
                     NewBodies::Database => "database",

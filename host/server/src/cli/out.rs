@@ -41,7 +41,7 @@ pub(super) fn line(text: Arguments<'_>) -> Result<(), OutError> {
 pub(super) fn out_bytes(text: &[u8]) -> Result<(), OutError> {
     let mut out = io::stdout().lock();
     out.write_all(text)?;
-    // What stands behind the last line end would be written when nobody learns of an error.
+    // Flush now: a write error at process exit would be lost.
     out.flush()?;
     Ok(())
 }

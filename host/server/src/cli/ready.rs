@@ -55,8 +55,8 @@ async fn ask(config: &Config) -> anyhow::Result<String> {
     Ok(format!("{address}{path} answers {status}"))
 }
 
-/// Whether the service answers at the address that this configuration listens on, and not another
-/// program. Without TLS, with which it cannot be asked by its address.
+/// Whether this service, not another program, answers on the configured address. Works only without
+/// TLS, because a certificate names no address.
 pub(super) async fn is_served(config: &Config) -> bool {
     let address = reachable(config.listen);
     let asked = tokio::time::timeout(Duration::from_secs(3), async {

@@ -117,7 +117,7 @@ mod tests {
             data_dir: dir.path().to_owned(),
             ..Config::default()
         };
-        // As left by an older version.
+        // A file that an older version has left.
         for name in ["orbweaver.db-wal", "orbweaver.db.lock", "secret.key"] {
             std::fs::write(dir.path().join(name), "x").unwrap();
             let open = Permissions::from_mode(0o644);

@@ -30,7 +30,7 @@ use connections::{Bounds, Connections};
 use serve::Protocols;
 
 /// Pause of accepting after an error that would repeat at once, such as too many open files.
-const REST: Duration = Duration::from_millis(50);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Largest head of a request, in bytes; above it HTTP/1.1 answers 431.
 const MAX_HEAD: usize = 128 << 10;
 /// Largest head of a request over HTTP/2, in bytes.
@@ -184,7 +184,7 @@ impl Accepting {
                     self.connections.evict_quietest();
                     tokio::select! {
                         () = self.stop.cancelled() => return,
-                        () = tokio::time::sleep(REST) => {}
+                        () = tokio::time::sleep(ACCEPT_PAUSE) => {}
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Most connections by default, even if more files may be open.
-const MOST: u64 = 10_000;
+const MAX_CONNECTIONS: u64 = 10_000;
 /// Number used for an unlimited system limit.
 const UNLIMITED: u64 = 1 << 20;
 
@@ -31,7 +31,7 @@ pub fn limit() -> u64 {
 /// Default number of connections: half of the files that may be open, since outgoing fetches, the
 /// database and the browser need the other half; at most 10,000.
 pub(super) fn default_connections(limit: u64) -> usize {
-    usize::try_from((limit / 2).clamp(1, MOST)).unwrap_or(1)
+    usize::try_from((limit / 2).clamp(1, MAX_CONNECTIONS)).unwrap_or(1)
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ pub struct NewProject<'a> {
     pub tier: &'a str,
     /// Its first key.
     pub key: NewKey<'a>,
-    /// Who creates it: `cli` or `start`.
+    /// The creator: `cli` or `start`.
     pub actor: &'a str,
 }
 
@@ -313,7 +313,7 @@ impl Store {
             .execute(&mut *tx)
             .await?;
             if change.tier.is_some() {
-                // What its plugins may do depends on the tier.
+                // The permissions of its plugins depend on the tier.
                 sql::plugins::begin(tx).await?;
             }
             sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;

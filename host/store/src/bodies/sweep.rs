@@ -16,7 +16,7 @@ use orbweaver_blobs::{Blobs, Stored};
 use super::moving::{Moved, SegmentName};
 use crate::db::{pieces, read, signed, transact};
 use crate::error::StoreError;
-use crate::sole_work::SoleWork;
+use crate::exclusive_work::ExclusiveWork;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
@@ -31,7 +31,7 @@ const FULL_SEARCH: TimeDelta = TimeDelta::hours(24);
 /// How long the name of a deleted segment stays taken.
 const NAME_KEPT: TimeDelta = TimeDelta::days(7);
 /// One process sweeps at a time.
-const WORK: SoleWork = SoleWork::BlobSweep;
+const WORK: ExclusiveWork = ExclusiveWork::BlobSweep;
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl BlobSweeper {
         };
         let mut swept = Swept::default();
         let now = blobs.now();
-        if !self.store.begin_sole_work(WORK, now).await? {
+        if !self.store.begin_exclusive_work(WORK, now).await? {
             return Ok(swept);
         }
         let options = blobs.options();
@@ -105,7 +105,7 @@ impl BlobSweeper {
             .delete_dead(&blobs, now, before(options.keep_deleted))
             .await?;
         self.store.measure_segments().await?;
-        self.store.end_sole_work(WORK, blobs.now()).await?;
+        self.store.end_exclusive_work(WORK, blobs.now()).await?;
         for (work, count) in [("packed", swept.packed), ("rewritten", swept.rewritten)] {
             metrics::counter!("orbweaver_blob_bodies_moved_total", "work" => work).increment(count);
         }
@@ -124,7 +124,7 @@ impl BlobSweeper {
             if next.is_none() {
                 return Ok(packed);
             }
-            self.store.keep_sole_work(WORK, now).await?;
+            self.store.keep_exclusive_work(WORK, now).await?;
         }
     }
 
@@ -166,7 +166,7 @@ impl BlobSweeper {
             if is_last || youngest.is_some() {
                 return Ok(orphans);
             }
-            self.store.keep_sole_work(WORK, blobs.now()).await?;
+            self.store.keep_exclusive_work(WORK, blobs.now()).await?;
         }
     }
 }
@@ -210,7 +210,7 @@ impl Store {
                 }
                 done => bodies += done?,
             }
-            self.keep_sole_work(WORK, blobs.now().max(now)).await?;
+            self.keep_exclusive_work(WORK, blobs.now().max(now)).await?;
         }
     }
 
@@ -278,7 +278,7 @@ impl Store {
                 })?;
                 deleted += 1;
             }
-            self.keep_sole_work(WORK, blobs.now()).await?;
+            self.keep_exclusive_work(WORK, blobs.now()).await?;
         }
         let forgotten = to_ms(now - NAME_KEPT);
         transact!(self.db, tx => {

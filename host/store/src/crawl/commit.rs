@@ -1,7 +1,7 @@
 //! The commit of a crawl's work: pages, their links, bodies, records and words, discovered URLs, new states
 //! of URLs, usage events and the run's counters, all in one transaction. A crash neither
-//! loses nor duplicates a page. Whoever loses the connection before the database has told of a commit
-//! does it again, so a batch that is written already changes nothing.
+//! loses nor duplicates a page. A batch is idempotent: the caller repeats it if the connection is lost
+//! before the database has confirmed the commit.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

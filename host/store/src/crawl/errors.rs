@@ -21,7 +21,7 @@ pub const UNREADABLE_SITEMAP: &str = "sitemap";
 pub struct FailedUrl {
     /// Its position in the order of discovery.
     pub seq: i64,
-    /// As the link to it was written, resolved.
+    /// The URL as the link to it was written, resolved.
     pub url: String,
     /// Hash of its normalised URL.
     pub key_hash: u64,

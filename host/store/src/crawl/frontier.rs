@@ -373,7 +373,8 @@ per_database! {
 }
 
 impl Store {
-    /// Queued URLs of a leased run after position `seq` that are not lent, in the order of discovery.
+    /// Queued URLs of a leased run behind the position `after` that are not lent, in the order of
+    /// discovery.
     #[crate::boxed]
     pub async fn frontier_queued(
         &self,

@@ -14,7 +14,7 @@ const LOCK_TIMEOUT: &str = "SET lock_timeout = '500ms'";
 /// Time between two attempts, in which nodes go on.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long it is tried. Other nodes that start wait for this lock, too.
-const PATIENCE: Duration = Duration::from_secs(300);
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(300);
 /// PostgreSQL's codes of a transaction that another one was in the way of: `lock_not_available`,
 /// `deadlock_detected`.
 const IN_THE_WAY: [&str; 2] = ["55P03", "40P01"];
@@ -22,7 +22,7 @@ const IN_THE_WAY: [&str; 2] = ["55P03", "40P01"];
 /// Runs the migrations that a PostgreSQL database does not have. `session` is a pool of one connection,
 /// which the caller then closes: the lock of the migrations belongs to it, also after a failure.
 pub(super) async fn run(migrations: &Migrator, session: &PgPool) -> Result<(), StoreError> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + MIGRATION_TIMEOUT;
     sqlx::query(LOCK_TIMEOUT).execute(session).await?;
     loop {
         match migrations.run(session).await {

@@ -143,7 +143,7 @@ pub struct Job {
     pub status: JobState,
     /// Id of the request that queued it.
     pub request_id: String,
-    /// Where its end is told; may carry credentials.
+    /// The receiver of the webhook about its end; may carry credentials.
     pub webhook_url: Option<String>,
     /// When it was accepted.
     pub enqueued_at: DateTime<Utc>,

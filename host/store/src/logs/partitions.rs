@@ -19,7 +19,7 @@ use crate::error::StoreError;
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;
 /// Partitions that a log may have without longer ones.
-const MOST: i64 = 62;
+const MAX_PARTITIONS: i64 = 62;
 /// How far ahead partitions are made: nodes may be without a purge for so long.
 const AHEAD: i64 = 3 * DAY;
 /// How long a step waits for the log's writers and readers, whose next statements wait behind it.
@@ -95,7 +95,9 @@ pub(crate) async fn drop_before(pool: &PgPool, before: i64) -> Result<u64, Store
 /// The length of a new partition: a whole number of days.
 fn width(kept: i64) -> i64 {
     let days = kept / DAY;
-    (days / MOST).saturating_add(1).saturating_mul(DAY)
+    (days / MAX_PARTITIONS)
+        .saturating_add(1)
+        .saturating_mul(DAY)
 }
 
 /// The bounds of the first partition that is missing between `from` and `until`.

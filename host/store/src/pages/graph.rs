@@ -1,10 +1,10 @@
 //! The link graph of a run: incoming links of its pages, and pages without any.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_core::key_hash::BuildKeyHasher;
 
 use super::links::PackedTargets;
 use super::unpack_targets;
@@ -46,31 +46,11 @@ struct OrphanRow {
     fetched_at: i64,
 }
 
-/// Hasher for keys that are already hashes.
-#[derive(Default)]
-struct Unhashed(u64);
-
-impl Hasher for Unhashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
 /// Pages by the hash of their key; a URL that redirects maps to its target.
 #[derive(Default)]
 struct Graph {
     /// Index into `ids` and `linked`.
-    places: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
+    places: HashMap<u64, u32, BuildKeyHasher>,
     /// Page ids, ascending.
     ids: Vec<i64>,
     inlinks: Vec<Inlinks>,

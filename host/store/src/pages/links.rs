@@ -58,7 +58,7 @@ pub(crate) struct PackedTargets {
 pub struct LinkedPage {
     /// Its id.
     pub page: PageId,
-    /// As it was asked for.
+    /// The URL that was requested.
     pub url: String,
     /// Hash of its normalised URL.
     pub key_hash: u64,

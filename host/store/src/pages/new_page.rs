@@ -1,4 +1,4 @@
-//! What is stored of a fetched page.
+//! The stored form of a fetched page.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::content::Kind;

@@ -116,7 +116,7 @@ impl Store {
         })
     }
 
-    /// Whether rows of deleted runs of the project are still there, whoever deletes them.
+    /// Whether rows of deleted runs of the project are still there, whichever node deletes them.
     #[crate::boxed]
     pub async fn is_removing(&self, project: ProjectId) -> Result<bool, StoreError> {
         let found: Option<i64> = read!(self.db, pool => {

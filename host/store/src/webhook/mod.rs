@@ -129,11 +129,11 @@ mod tests {
             assert_eq!(read.unavailable_pages, unavailable, "{json:?}");
             assert_eq!(read.urls.as_ref(), urls, "{json:?}");
         }
-        // As written by a program that kept neither.
+        // Written by a program that kept neither.
         let before = r#"{"added":["a"],"removed":[],"changed":[],"gone":[],"complete":true}"#;
         let read = DiffColumn::read(Some(before));
         assert_eq!(read.urls.map(|urls| urls.added.len()), Some(1));
-        // What is written can be read by such a program.
+        // Such a program can read this form.
         let json = DiffColumn::write(Some(some), Some(&urls)).unwrap().unwrap();
         assert_eq!(serde_json::from_str::<DiffUrls>(&json).unwrap(), urls);
     }

@@ -1,4 +1,4 @@
-//! Where a project is told of what belongs to no run: the receiver, and what it was told of the
+//! Receivers of a project's events that belong to no run, and the deliveries to them about the
 //! quarantine of plugins.
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -343,8 +343,8 @@ impl Store {
         rows.into_iter().map(ReceiverDelivery::try_from).collect()
     }
 
-    /// Tells the project's receiver of a quarantine, unless it knows already, has no wish to, or was told
-    /// of another one too shortly before; whether a delivery was made.
+    /// Queues the webhook about a quarantine. False if the project's receiver was notified already, did
+    /// not subscribe, or was notified of another one too recently.
     #[crate::boxed]
     pub async fn tell_quarantine(&self, notice: &QuarantineNotice<'_>) -> Result<bool, StoreError> {
         let project = notice.plugin.project;

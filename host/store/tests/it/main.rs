@@ -8,8 +8,10 @@
 )]
 
 mod blobs;
+mod change_watch;
 mod checkpoints;
 mod crawls;
+mod exclusive_work;
 mod hosts;
 mod index_claims;
 mod jobs;
@@ -19,10 +21,8 @@ mod monitors;
 mod page_feeds;
 mod partitions;
 mod parts;
-mod pulse;
 mod replicas;
 mod run_rows;
 mod schema;
-mod sole_work;
 mod store;
 mod support;

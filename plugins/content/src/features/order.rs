@@ -1,4 +1,4 @@
-//! What stands before and behind a block, and how far away.
+//! Neighbours of a block: what stands before and behind it, and how far away.
 
 use crate::blocks::Block;
 

@@ -1,4 +1,4 @@
-//! How numbers and tags become bytes from 0 to 127.
+//! Scales numbers and tags to bytes from 0 to 127.
 
 use orbweaver_sdk::dom::tag;
 

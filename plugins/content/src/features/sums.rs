@@ -59,7 +59,7 @@ impl Sums {
         Self(sums)
     }
 
-    /// Of the blocks from the first index up to, not with, the second one.
+    /// The sum of the blocks from the first index up to, not with, the second one.
     pub fn between(&self, from: usize, to: usize) -> Sum {
         let last = self.0.len().saturating_sub(1);
         let up_to = |index: usize| self.0.get(index.min(last)).copied().unwrap_or_default();
@@ -73,7 +73,7 @@ impl Sums {
         up_to(to) - up_to(from)
     }
 
-    /// Of all blocks.
+    /// The sum of all blocks.
     pub fn all(&self) -> Sum {
         self.0.last().copied().unwrap_or_default()
     }

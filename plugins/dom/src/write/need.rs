@@ -1,4 +1,4 @@
-//! What a parse needs, told from the source before it begins.
+//! Estimates the memory that a parse needs, from the source alone.
 
 use super::Limits;
 

@@ -72,7 +72,7 @@ impl<'a> Archive<'a> {
                 "{name} in the archive is larger than {mib} MiB"
             )));
         }
-        // What was read before the damage is still a document.
+        // The part before the damage is still a document.
         if let Err(error) = read
             && bytes.is_empty()
         {

@@ -171,7 +171,7 @@ fn begins(group: &Group, line: &Line, marker: Option<Marker>) -> bool {
         return true;
     }
     if !line.cells.is_empty() || !first.cells.is_empty() {
-        // What stands below a cell belongs to it.
+        // Lines below a cell belong to it.
         let below = !first.cells.is_empty() && line.x0 > first.left + 2.0 * size;
         return line.cells.is_empty() != first.cells.is_empty() && !below;
     }

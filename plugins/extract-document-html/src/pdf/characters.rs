@@ -1,4 +1,4 @@
-//! What characters are, and the normal form of those that fonts have for layout alone.
+//! Classes of characters, and the normal form of those that fonts have for layout alone.
 
 use unicode_normalization::char::decompose_compatible;
 

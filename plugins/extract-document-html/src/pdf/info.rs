@@ -1,4 +1,4 @@
-//! What a PDF says about itself.
+//! Metadata of a PDF.
 
 use hayro_syntax::Pdf;
 use hayro_syntax::object::{DateTime, Dict, String as PdfString};

@@ -1,4 +1,4 @@
-//! What an item implies where it states nothing: name, photo, URL.
+//! Implied properties of an item that does not state them: name, photo, URL.
 
 use orbweaver_sdk::Page;
 use orbweaver_sdk::dom::{Node, attr, tag};

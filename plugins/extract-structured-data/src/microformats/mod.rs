@@ -105,7 +105,7 @@ pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut P
 /// One item.
 struct Item<'v> {
     node: Node<'v>,
-    /// Of a classic microformat: its vocabulary.
+    /// The vocabulary of a classic microformat.
     classic: Option<&'static Vocabulary>,
     /// Inside no other item.
     top: bool,

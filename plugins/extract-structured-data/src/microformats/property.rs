@@ -1,7 +1,7 @@
 //! Values of properties, by their kind.
 
 use orbweaver_sdk::Page;
-use orbweaver_sdk::dom::{Node, attr, tag};
+use orbweaver_sdk::dom::{Node, attr, html, tag};
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::{Collapse, Piece, collapse, is_hidden, pieces};
 
@@ -9,10 +9,10 @@ use crate::microformats::is_root;
 use crate::values::resolve;
 use orbweaver_sdk::Budget;
 
-mod html;
-
-pub use html::inner;
-
+/// The HTML inside an element, without white space around it.
+pub fn inner(element: Node<'_>) -> String {
+    html::inner(element).trim_ascii().to_owned()
+}
 /// The prefix of a property's class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

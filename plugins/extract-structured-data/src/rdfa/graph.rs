@@ -46,11 +46,11 @@ impl Graph {
     }
 
     pub fn add_type(&mut self, subject: &Rc<str>, name: &Rc<str>) {
-        const MOST: usize = 64;
+        const MAX_TYPES: usize = 64;
         let Some(subject) = self.subject(subject) else {
             return;
         };
-        if subject.types.len() < MOST && !subject.types.contains(name) {
+        if subject.types.len() < MAX_TYPES && !subject.types.contains(name) {
             subject.types.push(Rc::clone(name));
         }
     }

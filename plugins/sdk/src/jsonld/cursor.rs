@@ -93,7 +93,7 @@ pub fn decode(json: &str) -> serde_json::Value {
     serde_json::from_str(json).unwrap_or_default()
 }
 
-/// Where a string has ended whose inside begins at `at`.
+/// The place behind a string whose inside begins at `at`.
 fn behind_string(bytes: &[u8], mut at: usize) -> Option<usize> {
     static ENDS: ByteSet = ByteSet::of(b"\"\\");
     loop {

@@ -1,4 +1,4 @@
-//! What happens in a simulated run.
+//! Events of a simulated run.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! How many requests a worker sends at once: the crawl's own rule, on simulated time.
+//! Limits a worker's concurrent requests: the crawl's own rule, on simulated time.
 
 #[path = "../../../../host/crawl/src/concurrency.rs"]
 #[allow(

@@ -25,14 +25,14 @@ pub use outcome::Outcome;
 use tending::Untaken;
 
 /// How often a worker looks for what another one wrote, at most, in seconds.
-const LOOK_AGAIN: f64 = 0.02;
+const MIN_POLL_INTERVAL: f64 = 0.02;
 /// How long a commit waits for more to write, in seconds.
 const LINGER: f64 = 0.04;
 /// Hosts that the run's worker looks at before it does something else, and when it goes on.
 const MAX_IDLE: usize = 512;
 const GO_ON: f64 = 0.05;
 /// Most pages that are simulated one by one; beyond it each stands for several of its host.
-const MOST: f64 = 500_000.0;
+const MAX_PAGES: f64 = 500_000.0;
 
 /// The run.
 pub struct OneRun {
@@ -92,7 +92,7 @@ struct Simulation<'a> {
 /// Simulates the run.
 pub fn simulate(cluster: &Cluster, costs: &Costs, run: &OneRun, seed: u64) -> Outcome {
     let all: f64 = run.pages.iter().sum();
-    let stands_for = (all / MOST).max(1.0);
+    let stands_for = (all / MAX_PAGES).max(1.0);
     let pages: Vec<u64> = run
         .pages
         .iter()
@@ -204,7 +204,7 @@ impl Simulation<'_> {
                 self.done += 1;
                 self.end = self.end.max(at);
                 // Reports are read some at a time, and then the worker sees what it can send.
-                self.wake(HERE, at + LOOK_AGAIN);
+                self.wake(HERE, at + MIN_POLL_INTERVAL);
             }
         }
     }
@@ -362,7 +362,7 @@ impl Simulation<'_> {
         for (node, hosts) in lent.into_iter().enumerate() {
             if !hosts.is_empty() {
                 // Written, then seen by the other node.
-                self.plan(now + LINGER + LOOK_AGAIN, Kind::Lent(node, hosts));
+                self.plan(now + LINGER + MIN_POLL_INTERVAL, Kind::Lent(node, hosts));
             }
         }
         let is_idle = idle > 0 && idle >= self.lending.turn.len().min(MAX_IDLE);

@@ -1,4 +1,4 @@
-//! What a simulated run came to.
+//! The result of a simulated run.
 
 /// What may bind the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,15 +9,15 @@ use super::lending::HERE;
 pub const PARTS: usize = 15;
 const PART_HOSTS: usize = 16;
 /// How often the run's worker looks at its parts, in seconds: soon after it opened one, and else.
-const LOOK: f64 = 0.25;
-const TEND: f64 = 1.0;
+const POLL_INTERVAL: f64 = 0.25;
+const PART_CHECK_INTERVAL: f64 = 1.0;
 /// How long nodes may go by an old share of the run's concurrency, in seconds (`crawl.lease_ms`).
 const LEASE: f64 = 10.0;
 /// How long a part waits for a node where its share of the run's concurrency is not used meanwhile, and how
 /// long no help is asked for then, at first and at most, in seconds.
-const PATIENCE: f64 = 3.0;
+const PART_TIMEOUT: f64 = 3.0;
 const IN_VAIN: f64 = 30.0;
-const IN_VAIN_MOST: f64 = 300.0;
+const MAX_IN_VAIN: f64 = 300.0;
 
 /// A part that no node takes.
 #[derive(Debug, Default)]
@@ -42,8 +42,8 @@ impl Simulation<'_> {
             } else if self.run.asked.is_none() {
                 // It stays open, and no further one is opened.
                 return;
-            } else if now - *self.untaken.since.get_or_insert(now) < PATIENCE {
-                return self.plan(now + LOOK, Kind::Tend);
+            } else if now - *self.untaken.since.get_or_insert(now) < PART_TIMEOUT {
+                return self.plan(now + POLL_INTERVAL, Kind::Tend);
             } else {
                 self.close_untaken(now);
             }
@@ -64,7 +64,7 @@ impl Simulation<'_> {
             }
             // Without anything else to come, looking again would not end.
             if !self.events.is_empty() {
-                self.plan(now + TEND, Kind::Tend);
+                self.plan(now + PART_CHECK_INTERVAL, Kind::Tend);
             }
             return;
         }
@@ -74,17 +74,17 @@ impl Simulation<'_> {
                 None => {
                     self.divide(many + 1);
                     self.shrunk = Some(if many > 0 { now + LEASE } else { now });
-                    return self.plan(now + LOOK, Kind::Tend);
+                    return self.plan(now + POLL_INTERVAL, Kind::Tend);
                 }
                 Some(ready) if now < ready || open > limit => {
-                    return self.plan(now + LOOK, Kind::Tend);
+                    return self.plan(now + POLL_INTERVAL, Kind::Tend);
                 }
                 Some(_) => self.shrunk = None,
             }
         }
         self.parts += 1;
         self.lending.has_parts = true;
-        self.plan(now + LOOK, Kind::Tend);
+        self.plan(now + POLL_INTERVAL, Kind::Tend);
     }
 
     fn close_untaken(&mut self, now: f64) {
@@ -92,7 +92,7 @@ impl Simulation<'_> {
         self.untaken = Untaken {
             since: None,
             times: self.untaken.times + 1,
-            ask_again: now + pause.min(IN_VAIN_MOST),
+            ask_again: now + pause.min(MAX_IN_VAIN),
         };
         self.parts = self.taken;
         self.divide(self.parts);

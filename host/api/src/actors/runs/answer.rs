@@ -76,7 +76,7 @@ impl From<JobProgress> for Progress {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ActorRunError)]
 pub(crate) struct Failure {
-    /// As in the error of a request for the same: `TIMEOUT` if its time was over.
+    /// The code that the error of a request for the same has: `TIMEOUT` if its time was over.
     #[schema(value_type = Code)]
     pub(crate) code: String,
     /// For people; may change.

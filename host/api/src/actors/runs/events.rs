@@ -6,7 +6,7 @@ use axum::response::sse::Event;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode};
 use orbweaver_core::ids::{JobId, ProjectId};
-use orbweaver_store::Pulse;
+use orbweaver_store::ChangeWatch;
 use orbweaver_store::jobs::Job;
 use tokio::time::sleep;
 use utoipa::ToSchema;
@@ -88,7 +88,7 @@ struct Follower {
     seen: Option<u64>,
     /// The run as it was found when the client connected.
     known: Option<Job>,
-    pulse: Pulse,
+    pulse: ChangeWatch,
     ended: bool,
 }
 

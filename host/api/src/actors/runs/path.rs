@@ -1,5 +1,4 @@
-//! An actor's name and a run's id in paths. What is no id names nothing: 404, as an id that is
-//! not there.
+//! An actor's name and a run's id in paths; a malformed id is answered 404, like an unknown one.
 
 use axum::extract::{FromRequestParts, Path};
 use http::request::Parts;

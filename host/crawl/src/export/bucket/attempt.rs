@@ -58,7 +58,7 @@ impl Failure {
 
 impl From<ScanError> for Failure {
     fn from(error: ScanError) -> Self {
-        tracing::error!(%error, "an export to a bucket breaks off");
+        tracing::error!(%error, "export to a bucket aborted");
         Self {
             again: true,
             ..Self::new("INTERNAL", "the pages could not be read")
@@ -159,7 +159,7 @@ impl Attempt<'_> {
             Ok(file) => file,
             Err(failure) => return self.failed(failure).await,
         };
-        // What is left of an attempt whose process died.
+        // Parts that an attempt has left whose process died.
         if let Some(upload) = &self.export.upload {
             abort(&file, upload).await;
         }
@@ -183,7 +183,7 @@ impl Attempt<'_> {
             Ended::Written => self.end(ExportOutcome::Done).await,
             Ended::Cancelled => self.end(ExportOutcome::Cancelled).await,
             Ended::Failed(failure) => self.failed(failure).await,
-            Ended::Lost => tracing::info!("an export to a bucket is not ours any more"),
+            Ended::Lost => tracing::info!("lost the lease of an export to a bucket"),
             Ended::Stopped => {
                 if let Err(error) = self.crawls.store.release_export(self.lease).await {
                     tracing::warn!(%error, "cannot hand an export to a bucket back");
@@ -389,8 +389,8 @@ fn check_parts(count: usize) -> Result<(), Failure> {
 async fn abort(file: &BucketFile, upload: &str) {
     match timeout(ABORT, file.abort(upload)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "cannot give an upload to a bucket up"),
-        Err(_) => tracing::warn!("cannot give an upload to a bucket up in time"),
+        Ok(Err(error)) => tracing::warn!(%error, "cannot abort the multipart upload"),
+        Err(_) => tracing::warn!("cannot abort the multipart upload in time"),
     }
 }
 

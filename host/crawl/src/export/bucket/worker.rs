@@ -32,7 +32,7 @@ pub async fn run(crawls: Crawls, accounts: Accounts) {
             () = crawls.bucket_exports.woken() => {}
             Some(ended) = attempts.join_next() => {
                 if let Err(error) = ended {
-                    tracing::error!(%error, "the task of an export ended badly");
+                    tracing::error!(%error, "the task of an export panicked or was aborted");
                 }
             }
         }

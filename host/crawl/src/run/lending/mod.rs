@@ -24,16 +24,16 @@ const MOST_LENT: usize = 512;
 /// The same of one host, at least.
 const LEAST_OF_HOST: usize = 8;
 /// How often reports are looked for if no notice comes, and at most if many come.
-const LOOK: Duration = Duration::from_millis(250);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often the parts themselves are looked at.
-const TEND: Duration = Duration::from_secs(1);
+const PART_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a part that lost its worker waits for another one.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PART_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long no help is asked for after nobody took a part, at first and at most: while a part is
 /// open, its share of the requests that the client asked for is not used.
 const IN_VAIN: Duration = Duration::from_secs(30);
-const IN_VAIN_MOST: Duration = Duration::from_secs(300);
+const MAX_IN_VAIN: Duration = Duration::from_secs(300);
 /// How long other nodes may take to return pages that they had reserved.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -120,7 +120,7 @@ impl Lending {
     /// When the parts are to be looked at by themselves.
     pub(super) fn wake(&self) -> Option<Instant> {
         if self.is_settling() {
-            Some(Instant::now() + LOOK)
+            Some(Instant::now() + POLL_INTERVAL)
         } else if !self.is_allowed {
             None
         } else if self.parts.is_empty() {
@@ -171,16 +171,16 @@ impl Lending {
         if self.notices.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
-        self.next_look = self.next_look.min(Instant::now() + LOOK_AGAIN);
+        self.next_look = self.next_look.min(Instant::now() + MIN_POLL_INTERVAL);
     }
 
     /// Time to the next look at the parts: soon while one that was just opened may be taken.
     fn pause(&self, now: Instant) -> Duration {
-        let is_new = |part: &Part| now.duration_since(part.opened) < PATIENCE;
+        let is_new = |part: &Part| now.duration_since(part.opened) < PART_TIMEOUT;
         if self.shrunk.is_some() || self.parts.values().any(is_new) {
-            LOOK
+            POLL_INTERVAL
         } else {
-            TEND
+            PART_CHECK_INTERVAL
         }
     }
 
@@ -188,7 +188,7 @@ impl Lending {
     fn was_in_vain(&mut self, now: Instant) {
         let pause = IN_VAIN.saturating_mul(1 << self.in_vain.min(8));
         self.in_vain += 1;
-        self.ask_again = now + pause.min(IN_VAIN_MOST);
+        self.ask_again = now + pause.min(MAX_IN_VAIN);
     }
 
     fn hosts_at(&self, place: Place) -> usize {
@@ -198,7 +198,7 @@ impl Lending {
         }
     }
 
-    /// Where the fewest hosts are.
+    /// The place with the fewest hosts.
     fn emptiest(&self) -> Place {
         let mut best = (self.hosts_here, Place::Here);
         for (number, part) in &self.parts {
@@ -226,7 +226,7 @@ impl Lending {
     }
 }
 
-/// Where a host's next URL is fetched.
+/// The place where a host's next URL is fetched.
 pub(super) enum Turn {
     Here,
     /// By the worker of this part.
@@ -256,7 +256,8 @@ impl Crawler {
         let is_better = self.lending.hosts_at(best) + 1 < self.lending.hosts_at(place);
         if place == Place::Nowhere || (is_better && under_way == 0) {
             if best != Place::Here {
-                // Whoever takes it does not know when it was asked last.
+                // The receiving node does not know when the host was last asked, so the delay slot is
+                // taken here.
                 if let Err(open) = known.turn.take(now) {
                     return Turn::At(open);
                 }
@@ -335,7 +336,7 @@ impl Crawler {
         }
         let now = Instant::now();
         if self.lending.has_parts() && now >= self.lending.next_look {
-            self.lending.next_look = now + LOOK;
+            self.lending.next_look = now + POLL_INTERVAL;
             self.read_reports().await?;
         }
         if now >= self.lending.next_tend {
@@ -344,7 +345,7 @@ impl Crawler {
                 self.look_at_parts(now).await?;
             }
             if self.ask_for_help(now).await? {
-                self.lending.next_tend = now + LOOK;
+                self.lending.next_tend = now + POLL_INTERVAL;
             }
         }
         Ok(())
@@ -368,7 +369,7 @@ impl Crawler {
             } else if part.is_leased {
                 part.free_since = now;
             } else if (part.lent > 0 || part.hosts > 0 || is_divided)
-                && now.duration_since(part.free_since) > PATIENCE
+                && now.duration_since(part.free_since) > PART_TIMEOUT
             {
                 free.push(*number);
             }

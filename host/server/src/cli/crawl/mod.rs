@@ -38,7 +38,7 @@ use crate::serve::StopSignals;
 use crate::{service, telemetry};
 
 /// Refresh interval of the progress bar.
-const LOOK: Duration = Duration::from_millis(200);
+const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Crawl a site and write its pages to a file or folder.
 ///
@@ -375,7 +375,7 @@ async fn follow(
                 bar.finish_and_clear();
                 return Ok(None);
             }
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(REFRESH_INTERVAL) => {}
         }
         let Some(run) = service.store.run(project, id).await? else {
             bar.finish_and_clear();

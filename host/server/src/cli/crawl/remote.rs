@@ -21,7 +21,7 @@ use crate::cli::remote::{Failure, Service};
 use crate::serve::StopSignals;
 
 /// First and longest wait between two looks at the run.
-const LOOK: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
+const POLL_INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
 /// How many looks in a row may fail: a service that restarts is back before.
 const MISSES: u32 = 30;
 /// Longest line of an export that is read, in bytes.
@@ -75,7 +75,7 @@ impl Crawl {
                 id.context("the answer is not a run")?
             }
         };
-        // What a run of another command asked for is not known here.
+        // The options of a run that another command started are not known here.
         let default = || {
             self.resume
                 .is_none()
@@ -162,7 +162,7 @@ async fn follow(
     stop: &mut StopSignals,
 ) -> anyhow::Result<Option<RemoteRun>> {
     let bar = progress_bar();
-    let (mut wait, mut missed) = (LOOK.0, 0);
+    let (mut wait, mut missed) = (POLL_INTERVALS.0, 0);
     let path = format!("/v1/crawls/{id}");
     loop {
         // A service that hangs answers after minutes, or never.
@@ -205,7 +205,7 @@ async fn follow(
             }
             () = tokio::time::sleep(wait) => {}
         }
-        wait = (wait * 2).min(LOOK.1);
+        wait = (wait * 2).min(POLL_INTERVALS.1);
     }
 }
 
@@ -321,7 +321,9 @@ async fn each_page(
             .and_then(|rest| rest.iter().position(|&byte| byte == b'\n'))
         {
             let line = rest.get(begin..begin + length).unwrap_or_default();
-            visit(serde_json::from_slice(line).context("the export has a line that is no page")?)?;
+            visit(
+                serde_json::from_slice(line).context("the export has a line that is not a page")?,
+            )?;
             begin += length + 1;
         }
         rest.drain(..begin);

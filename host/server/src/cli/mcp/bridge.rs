@@ -329,7 +329,7 @@ impl Bridge {
             match exchange::send(&self.service, &listen, listen.headers(None)).await {
                 Ok(mut arriving) => {
                     if was_there {
-                        // What changed while nobody listened is not known.
+                        // Changes may have been missed while nobody listened.
                         self.tell_of_change().await;
                     }
                     (was_there, pause) = (true, WATCH_PAUSE.0);

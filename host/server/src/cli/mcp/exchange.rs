@@ -7,7 +7,7 @@ use super::message::Message;
 use crate::cli::remote::Service;
 
 /// Largest answer, and largest event of an answer, in bytes.
-const MOST: usize = 64 << 20;
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// Largest answer that says why a request was refused, in bytes.
 const MOST_OF_ERROR: usize = 64 << 10;
 
@@ -125,7 +125,7 @@ impl Arriving {
             return Ok(false);
         };
         self.held.extend_from_slice(&piece);
-        if self.held.len() + self.events.data.len() > MOST {
+        if self.held.len() + self.events.data.len() > MAX_ANSWER_BYTES {
             return Err(self.foreign("its answer is larger than 64 MiB"));
         }
         Ok(true)

@@ -217,13 +217,15 @@ impl Subject {
             Kind::Actor => call.input = input,
             Kind::Fetcher => call.params = input,
             Kind::Extractor => call.options = input,
-            Kind::Hook if input.is_some() => bail!("--input: a hook has --hook-config"),
+            Kind::Hook if input.is_some() => {
+                bail!("--input does not apply to hooks; use --hook-config")
+            }
             Kind::Hook => {}
         }
         if call == PluginCall::default()
             && let Some(first) = Case::find(fixtures)?.into_iter().next()
         {
-            eprintln!("call: the case {}", first.name);
+            eprintln!("using the call of case {}", first.name);
             return Ok((first.call, fixtures.to_owned()));
         }
         Ok((call, folder.unwrap_or_else(|| PathBuf::from("."))))
@@ -234,8 +236,9 @@ impl Subject {
 fn html_file(file: &str) -> anyhow::Result<(PathBuf, String)> {
     let read = std::fs::canonicalize(file);
     let path = read.with_context(|| format!("--html: cannot read {file}"))?;
-    let folder = path.parent().context("--html: is no file")?.to_owned();
-    let name = path.file_name().context("--html: is no file")?;
+    let no_file = || format!("--html: {file} is not a file");
+    let folder = path.parent().with_context(no_file)?.to_owned();
+    let name = path.file_name().with_context(no_file)?;
     Ok((folder, name.to_string_lossy().into_owned()))
 }
 

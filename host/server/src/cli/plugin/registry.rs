@@ -84,7 +84,7 @@ impl InstallOptions {
     ) -> anyhow::Result<ExitCode> {
         let config = common.load()?.config;
         let Some(folder) = config.plugin_dir() else {
-            bail!("--plugin-dir: the folder to install into");
+            bail!("no plugin folder is configured; set --plugin-dir");
         };
         let keys = self.keys(&config)?;
         let mut lock = Lock::read(&folder)?;
@@ -243,7 +243,7 @@ impl PublishOptions {
 /// Asks at a terminal whether to go on.
 fn is_agreed() -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        bail!("--yes installs it without a question, which nobody is there to answer");
+        bail!("cannot ask for confirmation without a terminal; --yes installs without asking");
     }
     eprint!("Install it? [y/N] ");
     std::io::stderr().flush()?;

@@ -66,7 +66,7 @@ impl Install {
         }
         let config = common.load()?.config;
         let Some(folder) = config.plugin_dir() else {
-            bail!("--plugin-dir: the folder to install into");
+            bail!("no plugin folder is configured; set --plugin-dir");
         };
         let bytes = component(Path::new(&self.plugin))?;
         let engine = Engine::new(config.plugins)?;
@@ -108,7 +108,7 @@ impl Publish {
         let plugin = match plugins.as_slice() {
             [] => ".",
             [plugin] => plugin,
-            _ => bail!("one component, or one component and one oci://HOST/REPOSITORY:TAG"),
+            _ => bail!("give at most one component and one oci://HOST/REPOSITORY:TAG"),
         };
         let places: Vec<&String> = self.plugin.iter().filter(is_place).collect();
         if let [place] = places.as_slice() {
@@ -120,7 +120,7 @@ impl Publish {
             return Box::pin(self.options.publish(&reference, bytes, common)).await;
         }
         if places.len() > 1 {
-            bail!("one registry: {} are given", places.len());
+            bail!("give only one oci:// reference, not {}", places.len());
         }
         if let Some(option) = self.options.given() {
             bail!("{option} is for registries (oci://…)");

@@ -37,8 +37,8 @@ impl Server {
         match self.service_or_none()? {
             Some(service) => Ok(service),
             None => anyhow::bail!(
-                "--server: which service, such as http://127.0.0.1:8080; `orbweaver login URL` \
-                 remembers one"
+                "no service given; set --server URL (such as http://127.0.0.1:8080) or run \
+                 `orbweaver login URL`"
             ),
         }
     }

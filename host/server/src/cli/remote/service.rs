@@ -12,7 +12,7 @@ const TIMEOUT_MS: Millis = Millis(150_000);
 /// Longest wait for an agent's call: for its first byte, and between two pieces of its answer.
 const AGENT_TIMEOUT_MS: Millis = Millis(900_000);
 /// Largest answer that is read into memory, in bytes. Exports are read in pieces.
-const MOST: u64 = 256 << 20;
+const MAX_ANSWER_BYTES: u64 = 256 << 20;
 
 /// A running service.
 pub(in crate::cli) struct Service {
@@ -60,7 +60,7 @@ impl Service {
         if !url.username().is_empty() || url.password().is_some() {
             bail!("the service's address must have no user and password");
         }
-        // Whoever runs this chose the address, which may be this machine.
+        // The user chose the address, which may be this machine.
         let nets = ["0.0.0.0/0", "::/0"].map(str::parse);
         let mut config = FetchConfig {
             allow_nets: nets.into_iter().collect::<Result<_, _>>()?,
@@ -191,7 +191,7 @@ impl Service {
             user_agent: Some(agent.to_owned()),
             follow_redirects: false,
             timeout: Some(TIMEOUT_MS.as_duration()),
-            max_bytes: Some(MOST),
+            max_bytes: Some(MAX_ANSWER_BYTES),
             ..Request::new(method, format!("{}{path}", self.address))
         }
     }

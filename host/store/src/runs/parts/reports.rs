@@ -1,4 +1,4 @@
-//! What parts have reported.
+//! Reports of a run's parts.
 
 use orbweaver_core::ids::{ProjectId, RunId};
 

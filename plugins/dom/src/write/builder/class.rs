@@ -1,4 +1,4 @@
-//! What the rules ask of an open element, as bits that it carries.
+//! Properties of open elements that the rules ask for, as bits.
 
 use super::super::names::Name;
 use crate::format::{NS_HTML, NS_MATHML, NS_SVG};

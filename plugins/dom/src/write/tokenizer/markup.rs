@@ -1,4 +1,4 @@
-//! What begins with `<` and is no start tag: end tags, comments, doctypes, CDATA.
+//! Tokens that begin with `<`, besides start tags: end tags, comments, doctypes, CDATA.
 
 use std::borrow::Cow;
 
@@ -87,7 +87,7 @@ impl<'a> Tokenizer<'a> {
             }
         };
         let end = end.unwrap_or_else(|| {
-            // What would have become the end of the comment is not part of it.
+            // A beginning of the comment's end is not part of the comment.
             self.at = self.bytes.len();
             let tail = [&b"--!"[..], b"--", b"-"]
                 .into_iter()

@@ -1,4 +1,4 @@
-//! Where a script ends, which is not at the first `</script>` if that stands in a comment.
+//! Finds the end of a script, which is not the first `</script>` if that stands in a comment.
 
 use memchr::{memchr, memchr2};
 

@@ -8,19 +8,19 @@ use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::to_ms;
 
-/// Duration of a lease. Whoever works longer renews it.
+/// Duration of a lease. A process that works longer renews it.
 const LEASE: TimeDelta = TimeDelta::seconds(45);
 
 /// Work that one process does at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SoleWork {
+pub enum ExclusiveWork {
     /// Sweeping the blob store.
     BlobSweep,
     /// Deleting what projects store beyond their bounds.
     Shrinking,
 }
 
-impl SoleWork {
+impl ExclusiveWork {
     const fn setting(self) -> &'static str {
         match self {
             Self::BlobSweep => "blobs.sweeper",
@@ -32,9 +32,9 @@ impl SoleWork {
 impl Store {
     /// Takes the lease of the work; `false` if another process has it.
     #[crate::boxed]
-    pub async fn begin_sole_work(
+    pub async fn begin_exclusive_work(
         &self,
-        work: SoleWork,
+        work: ExclusiveWork,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
@@ -54,9 +54,9 @@ impl Store {
 
     /// Renews the lease of the work.
     #[crate::boxed]
-    pub async fn keep_sole_work(
+    pub async fn keep_exclusive_work(
         &self,
-        work: SoleWork,
+        work: ExclusiveWork,
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let until = to_ms(now + LEASE).to_string();
@@ -65,9 +65,9 @@ impl Store {
 
     /// Ends the lease of the work: another process may take it at once.
     #[crate::boxed]
-    pub async fn end_sole_work(
+    pub async fn end_exclusive_work(
         &self,
-        work: SoleWork,
+        work: ExclusiveWork,
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         self.set_setting(work.setting(), &to_ms(now).to_string())

@@ -22,7 +22,7 @@ impl Crawler {
                 let is_last = reports.len() < REPORTS as usize;
                 for report in reports {
                     self.lending.has_read(number, report.id);
-                    self.digest(report).await;
+                    self.apply_report(report).await;
                 }
                 if is_last {
                     break;
@@ -44,19 +44,19 @@ impl Crawler {
             let is_last = reports.len() < REPORTS as usize;
             for report in reports {
                 after = report.id;
-                self.digest(report).await;
+                self.apply_report(report).await;
             }
             if is_last {
                 break;
             }
         }
-        // What waits is read from the database next.
+        // URLs that wait are read from the database next.
         self.flush().await;
         Ok(())
     }
 
     /// Takes what became of a lent URL.
-    async fn digest(&mut self, stored: StoredReport) {
+    async fn apply_report(&mut self, stored: StoredReport) {
         let lent = self.lending.returned(stored.seq);
         if let Some((host, _)) = &lent {
             if let Some(known) = self.hosts.get(*host) {

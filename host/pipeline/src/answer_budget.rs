@@ -1,4 +1,4 @@
-//! The bytes that an answer may have, which gathers the results of one page or of many.
+//! Size budget of an answer that combines the results of one or more pages.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,9 +8,9 @@ use crate::error::ScanError;
 /// Takes the memory for a result of so many bytes.
 type Counting = Box<dyn Fn(usize) -> Result<(), ScanError> + Send + Sync>;
 
-/// What is left for an answer. Once its bytes are used up, no other result fits, so that no page is
+/// The bytes that an answer may still take. Once its bytes are used up, no other result fits, so that no page is
 /// fetched in vain.
-pub struct Room {
+pub struct AnswerBudget {
     /// The setting of the bound.
     setting: &'static str,
     most: usize,
@@ -18,15 +18,15 @@ pub struct Room {
     counting: Counting,
 }
 
-impl fmt::Debug for Room {
+impl fmt::Debug for AnswerBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Room")
+        f.debug_struct("AnswerBudget")
             .field("left", &self.left)
             .finish_non_exhaustive()
     }
 }
 
-impl Room {
+impl AnswerBudget {
     /// `most` bytes, which `setting` sets; `counting` takes the memory for each result, or says why there
     /// is none.
     pub fn new(
@@ -89,12 +89,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_leaves_no_room() {
-        let room = Room::new(10, "a.setting", |_| Ok(()));
+        let room = AnswerBudget::new(10, "a.setting", |_| Ok(()));
         room.take(4).expect("room");
         room.take(6).expect("the rest");
         let why = room.check().expect_err("none").to_string();
         assert!(why.contains("10 bytes (a.setting)"), "{why}");
-        let room = Room::new(10, "a.setting", |_| Ok(()));
+        let room = AnswerBudget::new(10, "a.setting", |_| Ok(()));
         room.take(11).expect_err("too large");
         room.take(1).expect_err("none after it");
         room.check().expect_err("none after it");
@@ -106,7 +106,7 @@ mod tests {
             5.. => Err(ScanError::NoRoom("memory".to_owned())),
             _ => Ok(()),
         };
-        let room = Room::of_memory(refuse);
+        let room = AnswerBudget::of_memory(refuse);
         room.take(4).expect("memory");
         let why = room.take(5).expect_err("none").to_string();
         assert_eq!(why, "memory");

@@ -34,7 +34,7 @@ impl PluginFile {
 
 /// The waiting plugins, and those that are being loaded.
 #[derive(Default)]
-pub(crate) struct Coming(Mutex<State>);
+pub(crate) struct Pending(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -43,7 +43,7 @@ struct State {
     loading: BTreeSet<PluginFile>,
 }
 
-impl Coming {
+impl Pending {
     /// Adds plugins, in this order, after those that already wait.
     pub fn add(&self, files: impl IntoIterator<Item = PluginFile>) {
         self.0.lock().waiting.extend(files);
@@ -88,27 +88,27 @@ mod tests {
 
     #[test]
     fn wanted_plugins_are_loaded_first() {
-        let coming = Coming::default();
+        let pending = Pending::default();
         let file = |name: &str| PluginFile::Folder(format!("/plugins/{name}.wasm").into());
         let embedded = PluginFile::Embedded("actor-c.wasm".to_owned());
-        coming.add(["extract-a", "extract-b", "actor-c"].map(file));
-        coming.add([embedded.clone()]);
-        assert!(coming.want(|name| name == "actor-c.wasm"));
-        assert_eq!(coming.next(), Some(file("actor-c")));
-        coming.done(&file("actor-c"));
-        assert_eq!(coming.next(), Some(embedded.clone()));
+        pending.add(["extract-a", "extract-b", "actor-c"].map(file));
+        pending.add([embedded.clone()]);
+        assert!(pending.want(|name| name == "actor-c.wasm"));
+        assert_eq!(pending.next(), Some(file("actor-c")));
+        pending.done(&file("actor-c"));
+        assert_eq!(pending.next(), Some(embedded.clone()));
         assert!(
-            coming.want(|name| name == "actor-c.wasm"),
+            pending.want(|name| name == "actor-c.wasm"),
             "it is being loaded"
         );
-        coming.done(&embedded);
-        assert!(!coming.want(|name| name == "actor-c.wasm"));
-        assert!(!coming.want(|name| name == "nobody.wasm"));
-        assert_eq!(coming.next(), Some(file("extract-a")));
-        assert_eq!(coming.next(), Some(file("extract-b")));
-        assert_eq!((coming.next(), coming.is_empty()), (None, false));
-        coming.done(&file("extract-a"));
-        coming.done(&file("extract-b"));
-        assert!(coming.is_empty());
+        pending.done(&embedded);
+        assert!(!pending.want(|name| name == "actor-c.wasm"));
+        assert!(!pending.want(|name| name == "nobody.wasm"));
+        assert_eq!(pending.next(), Some(file("extract-a")));
+        assert_eq!(pending.next(), Some(file("extract-b")));
+        assert_eq!((pending.next(), pending.is_empty()), (None, false));
+        pending.done(&file("extract-a"));
+        pending.done(&file("extract-b"));
+        assert!(pending.is_empty());
     }
 }

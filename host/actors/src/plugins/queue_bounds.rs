@@ -1,5 +1,5 @@
-//! Room for what waits in memory: bounded in records and bytes, in all and for each project, so that none
-//! takes the room of others.
+//! Bounds of a queue in memory: its records and bytes, in all and for each project, so that no project
+//! takes the places of others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,9 +55,9 @@ struct Waiting {
     projects: HashMap<ProjectId, Taken>,
 }
 
-/// The room. Cheap to clone.
+/// The bounds of a queue, and what it holds. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
+pub(super) struct QueueBounds {
     bounds: Bounds,
     waiting: Arc<Mutex<Waiting>>,
 }
@@ -70,7 +70,7 @@ pub(super) struct Place {
     bytes: usize,
 }
 
-impl Room {
+impl QueueBounds {
     pub(super) fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_project_has_a_quarter_and_leaves_the_rest_to_others() {
-        let room = Room::new(BOUNDS);
+        let room = QueueBounds::new(BOUNDS);
         let [a, b] = [ProjectId(1), ProjectId(2)];
         let first = room.place(a, 20).unwrap();
         assert!(room.place(a, 6).is_none(), "more bytes than its share");
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn one_large_record_finds_room_where_nothing_else_of_its_project_waits() {
-        let room = Room::new(BOUNDS);
+        let room = QueueBounds::new(BOUNDS);
         assert!(room.place(ProjectId(1), 101).is_none());
         let large = room.place(ProjectId(1), 75).unwrap();
         assert!(room.place(ProjectId(1), 1).is_none());

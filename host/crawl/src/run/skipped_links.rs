@@ -11,7 +11,7 @@ const MAX_URLS: usize = 1 << 18;
 
 /// Numbers of skipped links by the hash of their URL's key.
 #[derive(Default)]
-pub(super) struct Beyond {
+pub(super) struct SkippedLinks {
     urls: HashMap<u64, Skipped, BuildKeyHasher>,
 }
 
@@ -32,7 +32,7 @@ impl Skipped {
     }
 }
 
-impl Beyond {
+impl SkippedLinks {
     /// Remembers a link that was skipped for its depth or for a budget.
     pub(super) fn note(&mut self, hash: u64, reason: SkipReason) {
         if self.urls.len() >= MAX_URLS && !self.urls.contains_key(&hash) {
@@ -77,28 +77,28 @@ mod tests {
 
     #[test]
     fn links_to_a_url_that_is_taken_are_given_back_once() {
-        let mut beyond = Beyond::default();
+        let mut skipped_links = SkippedLinks::default();
         for reason in [SkipReason::Depth, SkipReason::Budget, SkipReason::Depth] {
-            beyond.note(1, reason);
+            skipped_links.note(1, reason);
         }
-        beyond.note(2, SkipReason::Budget);
+        skipped_links.note(2, SkipReason::Budget);
         let counts = [(SkipReason::Depth, 2), (SkipReason::Budget, 1)];
-        assert_eq!(beyond.take(1), counts);
+        assert_eq!(skipped_links.take(1), counts);
         let none = [(SkipReason::Depth, 0), (SkipReason::Budget, 0)];
-        assert_eq!(beyond.take(1), none);
-        assert_eq!(beyond.take_one(2), Some(SkipReason::Budget));
-        assert_eq!(beyond.take_one(2), None);
-        assert_eq!(beyond.take(2), none);
+        assert_eq!(skipped_links.take(1), none);
+        assert_eq!(skipped_links.take_one(2), Some(SkipReason::Budget));
+        assert_eq!(skipped_links.take_one(2), None);
+        assert_eq!(skipped_links.take(2), none);
     }
 
     #[test]
     fn as_many_urls_are_remembered_as_fit() {
-        let mut beyond = Beyond::default();
+        let mut skipped_links = SkippedLinks::default();
         for hash in 0..MAX_URLS as u64 + 10 {
-            beyond.note(hash, SkipReason::Depth);
+            skipped_links.note(hash, SkipReason::Depth);
         }
-        beyond.note(0, SkipReason::Depth);
-        assert_eq!(beyond.urls.len(), MAX_URLS);
-        assert_eq!(beyond.take(0)[0], (SkipReason::Depth, 2));
+        skipped_links.note(0, SkipReason::Depth);
+        assert_eq!(skipped_links.urls.len(), MAX_URLS);
+        assert_eq!(skipped_links.take(0)[0], (SkipReason::Depth, 2));
     }
 }

@@ -1,21 +1,21 @@
-//! When the page was published and changed.
+//! The dates on which a page was published and changed.
 
 use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
+use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner, day_number};
 use crate::items::Items;
 use crate::marks::Marks;
 use crate::nearby::Nearby;
 use crate::things::{self, Thing};
-use crate::told::{Stamp, Told};
 
 /// Both times, ISO 8601.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Of publication.
+    /// The time of publication.
     pub published: Option<String>,
-    /// Of the last change.
+    /// The time of the last change.
     pub modified: Option<String>,
 }
 
@@ -33,17 +33,17 @@ pub fn decide<'n>(
 ) -> Times {
     let manner = Manner::of(sources.language);
     let read = |value: &String| dates::read(value, manner);
-    // What is still to come has not happened.
+    // A date in the future is no date of publication.
     let answered = dates::read(sources.answered, manner).and_then(|date| day_number(&date));
     let is_past = |date: &String| match (day_number(date), answered) {
         (Some(day), Some(answered)) => day <= answered + 1,
         _ => true,
     };
-    let near = |told: Told| {
+    let near = |meaning: DateMeaning| {
         let mut found: Vec<&Stamp> = nearby()
             .stamps
             .iter()
-            .filter(|stamp| stamp.told == told && is_past(&stamp.date))
+            .filter(|stamp| stamp.meaning == meaning && is_past(&stamp.date))
             .collect();
         found.sort_by_key(|stamp| stamp.doubt);
         found.first().map(|stamp| stamp.date.clone())
@@ -73,14 +73,14 @@ pub fn decide<'n>(
             stated(of_page, |thing| thing.published, manner)
                 .filter(|date| is_past(date) && is_shown(date))
         })
-        .or_else(|| near(Told::Published))
-        .or_else(|| near(Told::Nothing))
+        .or_else(|| near(DateMeaning::Published))
+        .or_else(|| near(DateMeaning::Nothing))
         .or_else(|| in_url(sources.url).filter(is_past));
     let modified = meta(sources, marks.items, MODIFIED_METAS, manner)
         .filter(is_past)
         .or_else(|| stated(things.iter(), |thing| thing.modified, manner).filter(is_past))
         .or_else(|| marks.modified.as_ref().and_then(read).filter(is_past))
-        .or_else(|| near(Told::Modified));
+        .or_else(|| near(DateMeaning::Modified));
     Times {
         published,
         modified,
@@ -184,7 +184,7 @@ fn in_url(url: &str) -> Option<String> {
         }
         let (year, month, day) = match numbers.as_slice() {
             [.., (4, year), (1 | 2, month), (1 | 2, day)] => (*year, *month, *day),
-            // Day and month are told apart only where the day is no month.
+            // Day and month can be told apart only where the day is no month.
             [.., (2, day @ 13..), (2, month), (4, year)] => (*year, *month, *day),
             [.., (2, month), (2, day @ 13..), (4, year)] => (*year, *month, *day),
             [.., (2, day), (2, month), (4, year)] if day == month => (*year, *month, *day),

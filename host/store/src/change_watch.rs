@@ -1,7 +1,7 @@
 //! Whether anything in the database has changed since the last look, so that tasks which wait
 //! for work sleep while nothing happens, whichever process does it.
 //!
-//! One task per process looks, [`LOOK`] apart, and only from the first [`Store::pulse`](crate::Store::pulse) on:
+//! One task per process looks, [`POLL_INTERVAL`] apart, and only from the first [`Store::pulse`](crate::Store::pulse) on:
 //!
 //! - SQLite: `PRAGMA data_version` on a connection of its own, which changes with every commit of
 //!   another connection, whichever process it belongs to
@@ -29,13 +29,13 @@ use crate::db::Db;
 use crate::notices::{Notices, Topic};
 
 /// Time between two looks.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Tells one task of changes. Each has its own.
 #[derive(Debug)]
-pub struct Pulse(watch::Receiver<u64>);
+pub struct ChangeWatch(watch::Receiver<u64>);
 
-impl Pulse {
+impl ChangeWatch {
     /// Returns once the database may have changed since the last return, or since
     /// [`Store::pulse`](crate::Store::pulse); at once where it has. May return without a change.
     #[crate::boxed]
@@ -50,7 +50,7 @@ impl Pulse {
 /// What a look found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// As the connection that asks sees it.
+    /// The version that the asking connection sees.
     Version(i64),
     Snapshot(String),
     /// Commits of this process, where the database is in memory.
@@ -61,10 +61,10 @@ enum State {
 
 /// The tasks that look and listen, and who is told.
 #[derive(Debug)]
-pub(crate) struct Pulses {
+pub(crate) struct ChangeWatches {
     looking: OnceLock<Looking>,
     notices: Notices,
-    /// Where to listen, if not where the statements go.
+    /// The server to listen at, if not the one of the statements.
     direct: Option<PgConnectOptions>,
 }
 
@@ -74,8 +74,8 @@ struct Looking {
     tasks: Vec<AbortHandle>,
 }
 
-impl Pulses {
-    /// Pulses that listen at this server; `None`: where the statements go.
+impl ChangeWatches {
+    /// Watches that listen at this server; `None`: where the statements go.
     pub(crate) fn new(direct: Option<PgConnectOptions>) -> Self {
         Self {
             looking: OnceLock::new(),
@@ -85,7 +85,7 @@ impl Pulses {
     }
 
     /// Changes from now on. Within a Tokio runtime.
-    pub(crate) fn subscribe(&self, db: &Db) -> Pulse {
+    pub(crate) fn subscribe(&self, db: &Db) -> ChangeWatch {
         let looking = self.looking.get_or_init(|| {
             let beats = Arc::new(watch::Sender::new(0));
             let work = self.notices.of(Topic::Work).subscribe();
@@ -99,7 +99,7 @@ impl Pulses {
             }
             Looking { beats, tasks }
         });
-        Pulse(looking.beats.subscribe())
+        ChangeWatch(looking.beats.subscribe())
     }
 
     /// Notices of other nodes.
@@ -114,7 +114,7 @@ impl Pulses {
     }
 }
 
-impl Drop for Pulses {
+impl Drop for ChangeWatches {
     fn drop(&mut self) {
         self.stop();
     }
@@ -132,7 +132,7 @@ async fn run(db: Db, beats: Arc<watch::Sender<u64>>, mut work: watch::Receiver<u
         known = Some(state);
         // A notice that work has come is worth a look at once.
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             Ok(()) = work.changed() => {
                 beats.send_modify(|beat| *beat += 1);
             }

@@ -15,7 +15,7 @@ use crate::request::Request;
 use crate::response::Hop;
 
 /// The state of a fetch.
-pub(crate) struct Course {
+pub(crate) struct HopState {
     pub target: Target,
     pub method: Method,
     body: Option<Bytes>,
@@ -80,7 +80,7 @@ pub(crate) fn is_cookie((name, _): &(String, String)) -> bool {
     name.eq_ignore_ascii_case(COOKIE.as_str())
 }
 
-impl Course {
+impl HopState {
     /// Starts with `request`, whose URL the guard parsed as `target`.
     pub fn new(request: &Request, target: Target, user_agent: &str) -> Result<Self, Fault> {
         Ok(Self {

@@ -1,8 +1,8 @@
-//! What the words beside a date say of it, in many languages.
+//! The meaning of a date by the words beside it, in many languages.
 
 /// What a text says of the date beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum DateMeaning {
     /// The content was published then.
     Published,
     /// It was changed then.
@@ -19,7 +19,7 @@ pub struct Stamp {
     /// ISO 8601.
     pub date: String,
     /// What it is of.
-    pub told: Told,
+    pub meaning: DateMeaning,
     /// 0 for a `time` element, 1 for an element with the class of a date, 2 for a text, 3 for a
     /// text with other facts.
     pub doubt: u8,
@@ -172,7 +172,7 @@ pub const PUBLISHED: &[&str] = &[
     "дата:",
 ];
 
-impl Told {
+impl DateMeaning {
     /// By the texts before the date, nearest first, and by the class of its element.
     pub fn by(labels: &[&str], updated: bool, published: bool) -> Self {
         /// A longer text is no label.
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn words_beside_a_date_tell_what_happened() {
-        use Told::{Modified, Nothing, Other, Published};
+        use DateMeaning::{Modified, Nothing, Other, Published};
         for (label, expected) in [
             ("Last updated:", Modified),
             ("Zuletzt aktualisiert am", Modified),
@@ -245,9 +245,9 @@ mod tests {
             ("By Ann Lee", Nothing),
             ("", Nothing),
         ] {
-            assert_eq!(Told::by(&[label], false, false), expected, "{label}");
+            assert_eq!(DateMeaning::by(&[label], false, false), expected, "{label}");
         }
-        assert_eq!(Told::by(&[""], true, false), Modified);
-        assert_eq!(Told::by(&["Posted"], true, false), Published);
+        assert_eq!(DateMeaning::by(&[""], true, false), Modified);
+        assert_eq!(DateMeaning::by(&["Posted"], true, false), Published);
     }
 }

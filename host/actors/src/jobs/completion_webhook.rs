@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// The body; the same for every attempt at the delivery.
 #[derive(Serialize)]
-struct Told<'a> {
+struct CompletionWebhook<'a> {
     event: &'static str,
     id: JobId,
     project_id: ProjectId,
@@ -19,7 +19,7 @@ struct Told<'a> {
     status: &'static str,
     item_count: u64,
     attempts: u32,
-    error: Option<ToldError<'a>>,
+    error: Option<WebhookError<'a>>,
     billing: Billing,
     request_id: &'a str,
     enqueued_at: DateTime<Utc>,
@@ -28,7 +28,7 @@ struct Told<'a> {
 }
 
 #[derive(Serialize)]
-struct ToldError<'a> {
+struct WebhookError<'a> {
     code: &'a str,
     message: &'a str,
 }
@@ -52,10 +52,10 @@ pub(super) fn delivery(
     let error = match outcome {
         JobOutcome::Cancelled => return None,
         JobOutcome::Done(_) => None,
-        JobOutcome::Failed { code, message } => Some(ToldError { code, message }),
+        JobOutcome::Failed { code, message } => Some(WebhookError { code, message }),
     };
     let sum = |of: fn(&NewUsage) -> u64| usages.iter().map(of).sum();
-    let told = Told {
+    let body = CompletionWebhook {
         event: ACTOR_RUN_COMPLETE,
         id: job.id,
         project_id: job.project,
@@ -80,6 +80,6 @@ pub(super) fn delivery(
         url: url.to_owned(),
         target: target(url),
         // Numbers and text always serialise.
-        payload: serde_json::to_string(&told).unwrap_or_default(),
+        payload: serde_json::to_string(&body).unwrap_or_default(),
     })
 }

@@ -1,7 +1,7 @@
 //! Work that one process does at a time.
 
 use chrono::TimeDelta;
-use orbweaver_store::{Options, SoleWork, Store};
+use orbweaver_store::{ExclusiveWork, Options, Store};
 
 use crate::crawls::now;
 
@@ -14,21 +14,23 @@ async fn one_process_at_a_time_does_the_work(options: Options) {
     let other = Store::open(&options).await.unwrap();
     let begin = async |node: &Store, seconds: i64| {
         let at = now() + TimeDelta::seconds(seconds);
-        node.begin_sole_work(SoleWork::Shrinking, at).await.unwrap()
+        node.begin_exclusive_work(ExclusiveWork::Shrinking, at)
+            .await
+            .unwrap()
     };
     let (one, two) = tokio::join!(begin(&store, 0), begin(&other, 0));
     assert!(one != two);
     // Other work is another one's.
-    let sweep = other.begin_sole_work(SoleWork::BlobSweep, now());
+    let sweep = other.begin_exclusive_work(ExclusiveWork::BlobSweep, now());
     assert!(sweep.await.unwrap());
     let later = now() + TimeDelta::seconds(40);
     store
-        .keep_sole_work(SoleWork::Shrinking, later)
+        .keep_exclusive_work(ExclusiveWork::Shrinking, later)
         .await
         .unwrap();
     assert!(!begin(&other, 60).await);
     store
-        .end_sole_work(SoleWork::Shrinking, later)
+        .end_exclusive_work(ExclusiveWork::Shrinking, later)
         .await
         .unwrap();
     assert!(begin(&other, 60).await);

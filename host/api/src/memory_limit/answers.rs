@@ -17,7 +17,7 @@ use crate::scope::Scope;
 /// About how many bytes a page takes in a list that is made as a whole: its row, and its JSON.
 pub(crate) const LISTED_PAGE: usize = 256;
 /// How long an answer that is not begun waits for room.
-const PATIENCE: Duration = Duration::from_secs(RETRY_AFTER);
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(RETRY_AFTER);
 
 /// Memory that an answer holds until its body is dropped: an extension of the response. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct HeldAnswer {
 pub(crate) async fn reserve(ctx: &Ctx, bytes: u64) -> Result<(), ApiError> {
     if bytes > SMALL {
         let mut held = ctx.app.answer_memory.held(Holder::of(&ctx.scope));
-        held.grow_within(PATIENCE, bytes).await?;
+        held.grow_within(MEMORY_TIMEOUT, bytes).await?;
         *ctx.scope.answer() = Some(held);
     }
     Ok(())
@@ -68,8 +68,8 @@ pub(crate) fn answered(answers: &Memory, scope: &Scope, mut response: Response) 
         return response;
     }
     let mut held = reserved.unwrap_or_else(|| answers.held(Holder::of(scope)));
-    // What an answer has besides the results that it holds memory for, such as warnings, is small: it is
-    // no reason to refuse what is billed by now.
+    // The rest of the answer, such as its warnings, is small, and the request is billed already, so
+    // exceeding the limit by that does not refuse it.
     if let Err(full) = held.resize(bytes)
         && bytes > held.bytes.saturating_add(SMALL)
     {
@@ -92,7 +92,7 @@ fn streamed(mut held: Held, body: Body) -> Body {
         };
         // The piece before it is sent by now.
         held.resize(bytes).map_err(|full| {
-            tracing::warn!(%full, "an answer breaks off");
+            tracing::warn!(%full, "answer aborted");
             axum::Error::new(full)
         })?;
         Ok::<_, axum::Error>(piece)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orbweaver_store::{KeyHash, NewKey, NewProject, Options, Pulse, Store, Topic};
+use orbweaver_store::{ChangeWatch, KeyHash, NewKey, NewProject, Options, Store, Topic};
 use sqlx::Connection as _;
 use tokio::time::timeout;
 
@@ -19,7 +19,7 @@ const QUIET: Duration = Duration::from_millis(900);
 
 /// Waits until what was changed before the test's own change has been told. PostgreSQL tells of
 /// the other tests' databases, too, so there it does not end.
-async fn settle(store: &Store, pulse: &mut Pulse) {
+async fn settle(store: &Store, pulse: &mut ChangeWatch) {
     while !store.is_shared() && timeout(QUIET, pulse.changed()).await.is_ok() {}
 }
 

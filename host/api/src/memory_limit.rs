@@ -1,9 +1,9 @@
 //! Memory that the bodies of requests, or of answers, hold together: a bound for all clients, and a
 //! share of it for each.
 //!
-//! What has begun does not wait for room, because it holds memory meanwhile: it is refused. Large bodies
-//! leave a quarter of the bound to small ones, so that a few clients who hold all they may do not keep
-//! the others from asking.
+//! A request that already holds memory never waits for more: at the limit it is refused. Large bodies
+//! leave a quarter of the bound to small ones, so that a few clients at their limit do not lock out the
+//! others.
 
 mod answers;
 
@@ -149,7 +149,7 @@ impl Held {
         Ok(())
     }
 
-    /// Takes so many bytes more as soon as there is room for them: for what holds nothing meanwhile.
+    /// Waits up to `patience` for `more` bytes. Only for callers that hold no memory yet.
     ///
     /// # Errors
     /// Where there is no room for them within `patience`.

@@ -1,0 +1,19 @@
+//! Waits for what happens in its own time, with a deadline.
+
+use std::time::Duration;
+
+use super::http::LONG;
+
+/// Between two looks.
+const PACE: Duration = Duration::from_millis(10);
+
+/// Waits until the condition holds; fails the test if it does not within two minutes.
+pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !condition().await {
+            tokio::time::sleep(PACE).await;
+        }
+    };
+    let waited = tokio::time::timeout(LONG, waiting).await;
+    assert!(waited.is_ok(), "in two minutes not so: {what}");
+}
