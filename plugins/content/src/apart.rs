@@ -5,7 +5,8 @@ use orbweaver_sdk::dom::{Node, attr, tag};
 /// Whether the words of an element and of the one directly before it are apart on the screen,
 /// as style sheets make badges, tags, a number and its unit: links are as a rule, and spans of
 /// different classes. Words are never cut: letters or digits must meet, and neither side may be
-/// one of them alone. Two pieces of code or keys in a row are boxes, however short.
+/// one of them alone. Two pieces of code or keys in a row are boxes, however short, and so are the
+/// labels of fields and the cells, options and tabs that are told by their role.
 pub fn are_apart(node: Node<'_>) -> bool {
     /// Nodes of each side that are looked at.
     const NEAR: usize = 4;
@@ -21,6 +22,12 @@ pub fn are_apart(node: Node<'_>) -> bool {
     }
     if is_box(node.tag()) {
         return is_box(before.tag());
+    }
+    if node.tag() == tag::LABEL && before.tag() == tag::LABEL {
+        return true;
+    }
+    if has_own_place(node) && has_own_place(before) {
+        return true;
     }
     if !is_part(node.tag()) || !is_part(before.tag()) {
         return false;
@@ -46,6 +53,21 @@ pub fn are_apart(node: Node<'_>) -> bool {
         .find(|t| !t.is_empty());
     after.is_some_and(|t| meets(&mut t.chars()))
         && last.is_some_and(|t| meets(&mut t.chars().rev()))
+}
+
+/// Whether an element's role gives it a place of its own.
+fn has_own_place(node: Node<'_>) -> bool {
+    node.attr(attr::ROLE).is_some_and(|role| {
+        let places = [
+            "cell",
+            "columnheader",
+            "gridcell",
+            "option",
+            "rowheader",
+            "tab",
+        ];
+        places.iter().any(|place| role.eq_ignore_ascii_case(place))
+    })
 }
 
 /// Whether a `<sup>` or `<sub>` is the frame of a link, as that of a footnote.
@@ -117,6 +139,9 @@ mod tests {
                 true,
             ),
             ("<a href=/a>Action</a><a href=/b>Shooter</a>", true),
+            ("<label for=a>C</label><label for=b>C++</label>", true),
+            ("<span role=cell>1</span><span role=cell>2</span>", true),
+            ("<span role=img>1</span><span role=img>2</span>", false),
             ("<a href=/a><span>Action</span></a><span>12</span>", true),
             ("<a href=/a>World War I</a><a href=/b>Shooter</a>", true),
             (

@@ -239,6 +239,9 @@ pub fn is_line_number(node: Node<'_>) -> bool {
                         | "line-numbers-rows"
                         | "react-syntax-highlighter-line-number"
                         | "LineNumbers"
+                        | "line_numbers"
+                        | "crayon-num"
+                        | "crayon-nums"
                         | "codehilite-lineno"
                         | "ln-num"
                 ) || class == "ln" && is_number(node)

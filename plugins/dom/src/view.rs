@@ -106,6 +106,23 @@ impl<'a> View<'a> {
             .map(move |(id, _)| Node::new(self, id))
     }
 
+    /// Same as [`tagged`](Self::tagged), without what stands in a `template`: a script makes elements
+    /// of it, until then it is no part of the document (HTML, section 4.12.3).
+    pub fn tagged_outside_templates(
+        &'a self,
+        is_wanted: impl Fn(u16) -> bool + Clone,
+    ) -> impl Iterator<Item = Node<'a>> {
+        let mut end = 0;
+        self.tagged(move |id| id == tag::TEMPLATE || is_wanted(id))
+            .filter(move |node| {
+                let is_inside = node.id() < end;
+                if !is_inside && node.tag() == tag::TEMPLATE {
+                    end = node.end();
+                }
+                node.id() >= end
+            })
+    }
+
     /// Every element in document order.
     pub fn elements(&'a self) -> impl DoubleEndedIterator<Item = Node<'a>> + Clone {
         self.root().elements()

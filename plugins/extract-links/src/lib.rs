@@ -8,7 +8,8 @@ use orbweaver_sdk::urls::{Base, Resolved};
 use orbweaver_sdk::{Budget, Error, Page, robots};
 
 /// Every `a` and `area` with an `href` that resolves to an `http` or `https` URL, in
-/// document order, repeats included: `[{"to", "anchor", "rel", "nofollow"}]`.
+/// document order, repeats included: `[{"to", "anchor", "rel", "nofollow"}]`. Those in a `template` are
+/// no part of the page.
 ///
 /// A page that has nearly all of its text in a `noscript` has the links of that, too, behind its own.
 ///
@@ -52,7 +53,7 @@ impl List<'_> {
     /// Writes the links of a document.
     fn write(&mut self, view: &View<'_>, w: &mut Writer) {
         let mut budget = Budget::of(view);
-        for node in view.tagged(|id| matches!(id, tag::A | tag::AREA)) {
+        for node in view.tagged_outside_templates(|id| matches!(id, tag::A | tag::AREA)) {
             let Some(href) = node
                 .attr(attr::HREF)
                 .or_else(|| node.attr(attr::XLINK_HREF))

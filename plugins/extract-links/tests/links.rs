@@ -58,6 +58,20 @@ fn an_icon_has_the_name_that_screen_readers_say() {
 }
 
 #[test]
+fn what_is_in_a_template_is_no_link_of_the_page() {
+    let page = "<template><a href=/t></a><template><a href=/u></a></template><a href=/v></a></template>\
+                <div hidden><template><a href=/w></a></template><a href=/x>x</a></div><a href=/y>y</a>";
+    let found = links_of(Document::new("https://a.example/", page));
+    let targets: Vec<&str> = found
+        .as_array()
+        .expect("an array")
+        .iter()
+        .filter_map(|link| link["to"].as_str())
+        .collect();
+    assert_eq!(targets, ["https://a.example/x", "https://a.example/y"]);
+}
+
+#[test]
 fn links_of_a_page_in_a_noscript_follow_its_own() {
     let posts: String = (0..30)
         .map(|n| {

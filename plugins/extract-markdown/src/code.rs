@@ -1,8 +1,9 @@
 //! Code: spans in a line, and fenced blocks.
 
 use orbweaver_content::{invisible, visible};
-use orbweaver_sdk::dom::{Node, attr, tag};
+use orbweaver_sdk::dom::{Node, tag};
 
+use crate::language;
 use crate::marks::Kind;
 use crate::walk::{Close, Walker};
 use crate::writer::{Gap, Mode};
@@ -44,7 +45,7 @@ impl<'a> Walker<'a> {
 
     /// `<pre>` and its like: a fenced block; where there are no blocks, code spans.
     pub(crate) fn preformatted(&mut self, node: Node<'a>) -> u32 {
-        let language = language(node);
+        let language = language::of(node);
         let mut code = std::mem::take(&mut self.scratch);
         code.clear();
         self.gather(node, &mut code);
@@ -53,7 +54,7 @@ impl<'a> Walker<'a> {
         let body = code.trim_start_matches('\n');
         if !body.is_empty() {
             match self.w.mode {
-                Mode::Flow => self.fenced(language, body),
+                Mode::Flow => self.fenced(&language, body),
                 Mode::Cell | Mode::Line => {
                     for line in body.lines().filter(|line| !line.trim().is_empty()) {
                         self.w.block();
@@ -173,149 +174,4 @@ fn longest_run(text: &str) -> usize {
         longest = longest.max(run);
     }
     longest
-}
-
-/// The language that a code block names: on itself, on a `<code>` in it, or on the boxes
-/// that highlighters put around it.
-fn language(node: Node<'_>) -> &str {
-    let inner = node.child_elements().find(|n| n.tag() == tag::CODE);
-    let near = [Some(node), inner].into_iter().flatten();
-    let numbered = |n: Node<'_>| {
-        n.tag() == tag::TABLE
-            && n.attr(attr::CLASS)
-                .is_some_and(|c| c.contains("highlighttable") || c.contains("rouge-table"))
-    };
-    // A table of line numbers and code stands between the code and the box.
-    let levels = if node.ancestors().take(6).any(numbered) {
-        8
-    } else {
-        3
-    };
-    let around = node
-        .ancestors()
-        .take(levels)
-        .filter(|n| matches!(n.tag(), tag::DIV | tag::FIGURE | tag::TD));
-    let named = near
-        .clone()
-        .find_map(|n| named(n, true))
-        .or_else(|| around.clone().find_map(|n| named(n, false)));
-    named.unwrap_or("")
-}
-
-fn named(node: Node<'_>, is_code: bool) -> Option<&str> {
-    for attribute in [attr::DATA_LANG, attr::DATA_LANGUAGE, attr::LANGUAGE] {
-        if let Some(language) = node.attr(attribute).and_then(clean) {
-            return Some(language);
-        }
-    }
-    if let Some(language) = node.attr_named("data-enlighter-language").and_then(clean) {
-        return Some(language);
-    }
-    let classes = node.attr(attr::CLASS)?;
-    let mut tokens = classes.split_ascii_whitespace();
-    let prefixes = [
-        "language-",
-        "lang-",
-        "highlight-source-",
-        "highlight-",
-        "mw-highlight-lang-",
-        "brush:",
-        "code-",
-        "lang:",
-        "sp-",
-    ];
-    let prefixes = if is_code {
-        prefixes.as_slice()
-    } else {
-        prefixes.get(..5).unwrap_or_default()
-    };
-    for prefix in prefixes {
-        // Sandpack's other classes begin as that of the language.
-        let names = |rest: &&str| *prefix != "sp-" || SANDPACK.contains(rest);
-        let mut rests = tokens
-            .clone()
-            .filter_map(|token| token.strip_prefix(prefix));
-        if let Some(rest) = rests.find(names) {
-            // SyntaxHighlighter's `brush: js;`
-            let rest = if rest.is_empty() {
-                tokens.clone().skip_while(|t| t != prefix).nth(1)?
-            } else {
-                rest
-            };
-            if let Some(language) = clean(rest.trim_end_matches(';')) {
-                return Some(language);
-            }
-        }
-    }
-    if classes.contains("rust-example-rendered") {
-        return Some("rust");
-    }
-    // Pandoc's `sourceCode python`, highlight.js's `hljs python`, Rouge's `highlight python`.
-    let known = tokens.any(|t| {
-        matches!(
-            t,
-            "sourceCode" | "hljs" | "highlight" | "codehilite" | "prettyprint"
-        )
-    });
-    if !known {
-        return None;
-    }
-    let other = |t: &&str| {
-        !matches!(
-            *t,
-            "sourceCode"
-                | "hljs"
-                | "highlight"
-                | "codehilite"
-                | "prettyprint"
-                | "prettyprinted"
-                | "linenums"
-                | "notranslate"
-                | "numberSource"
-                | "numberLines"
-                | "copyable"
-                | "line-numbers"
-        )
-    };
-    classes
-        .split_ascii_whitespace()
-        .find(other)
-        .filter(|_| is_code)
-        .and_then(clean)
-}
-
-/// Languages of Sandpack's examples.
-const SANDPACK: &[&str] = &[
-    "javascript",
-    "typescript",
-    "jsx",
-    "tsx",
-    "html",
-    "css",
-    "scss",
-    "json",
-    "vue",
-    "svelte",
-    "python",
-];
-
-/// A language's name if it can be one: a fence's info string takes no spaces or backticks.
-fn clean(name: &str) -> Option<&str> {
-    let name = name.trim_ascii();
-    let fits = (1..=24).contains(&name.len())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"+#._-".contains(&b));
-    let unknown = [
-        "none",
-        "plain",
-        "text-plain",
-        "auto",
-        "undefined",
-        "nohighlight",
-        "default",
-        "source",
-        "highlight",
-    ];
-    (fits && !unknown.contains(&name)).then_some(name)
 }

@@ -6,6 +6,7 @@ mod code;
 mod destinations;
 mod escape;
 mod images;
+mod language;
 mod lists;
 mod marks;
 mod math;

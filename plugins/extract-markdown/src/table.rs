@@ -251,15 +251,24 @@ impl<'a> Walker<'a> {
 
 /// Whether a table is the lines of a file, as forges show them.
 fn is_source_listing(table: Node<'_>) -> bool {
-    table.attr(attr::CLASS).is_some_and(|classes| {
-        let listing = |c| {
-            matches!(
-                c,
-                "js-file-line-container" | "diff-table" | "highlight" | "blob-code-content"
-            )
-        };
-        classes.split_ascii_whitespace().any(listing)
-    }) && !table
-        .descendants()
-        .any(|n| matches!(n.tag(), tag::PRE | tag::TH | tag::TABLE))
+    let has = |node: Node<'_>, is: fn(&str) -> bool| {
+        let classes = node.attr(attr::CLASS).unwrap_or("");
+        classes.split_ascii_whitespace().any(is)
+    };
+    let is_listing = |c: &str| {
+        matches!(
+            c,
+            "js-file-line-container"
+                | "diff-table"
+                | "highlight"
+                | "blob-code-content"
+                | "crayon-table"
+        )
+    };
+    let is_box = |c: &str| c == "syntaxhighlighter";
+    let in_box = || table.parent().is_some_and(|around| has(around, is_box));
+    (has(table, is_listing) || in_box())
+        && !table
+            .descendants()
+            .any(|n| matches!(n.tag(), tag::PRE | tag::TH | tag::TABLE))
 }

@@ -334,7 +334,7 @@ impl<'a> Walker<'a> {
                 self.player(node);
             }
             _ if look == Look::Block || is_block(tag) => self.block(node),
-            tag::SPAN => self.part(node),
+            tag::SPAN | tag::LABEL => self.part(node),
             _ => {}
         }
         id + 1

@@ -6,11 +6,12 @@ mod links;
 use std::collections::{BTreeMap, BTreeSet};
 
 use orbweaver_content::{raw, visible};
+use orbweaver_facts::heading_text;
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::head::{Head, hreflang};
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::language::tag as language_tag;
-use orbweaver_sdk::text::{Collapse, Counter, Piece, push_line};
+use orbweaver_sdk::text::{Collapse, Counter, Piece};
 use orbweaver_sdk::{Budget, Error, Page, jsonld, robots};
 
 /// The page's signals as one JSON object; its fields are described in `plugin.toml`. Headings, words
@@ -92,7 +93,7 @@ fn headings(views: &[&View<'_>], w: &mut Writer) {
 /// Adds the levels and texts of a document's headings.
 fn collect_headings(view: &View<'_>, found: &mut Vec<(u8, String)>) {
     let mut budget = Budget::of(view);
-    for node in view.tagged(|id| matches!(id, tag::H1..=tag::H6)) {
+    for node in view.tagged_outside_templates(|id| matches!(id, tag::H1..=tag::H6)) {
         let level = match node.tag() {
             tag::H1 => 1,
             tag::H2 => 2,
@@ -115,8 +116,8 @@ fn collect_headings(view: &View<'_>, found: &mut Vec<(u8, String)>) {
 
 /// A heading's text, or that of its images, such as a logo.
 fn heading(node: Node<'_>) -> String {
-    let mut text = String::new();
-    if !push_line(node, &mut text) {
+    let mut text = heading_text(node);
+    if text.is_empty() {
         let mut alts = Collapse::default();
         for image in node.descendants().filter(|n| n.tag() == tag::IMG) {
             alts.push(image.attr(attr::ALT).unwrap_or(""), &mut text);

@@ -18,7 +18,7 @@ pub fn count(page: &Page<'_>, views: &[&View<'_>], page_nofollow: bool, w: &mut 
         let mut to = Resolved::default();
         let links = views
             .iter()
-            .flat_map(|view| view.tagged(|id| matches!(id, tag::A | tag::AREA)));
+            .flat_map(|view| view.tagged_outside_templates(|id| matches!(id, tag::A | tag::AREA)));
         for node in links {
             let href = node
                 .attr(attr::HREF)

@@ -22,6 +22,42 @@ fn a_shop_page_has_all_signals() {
 }
 
 #[test]
+fn headings_are_without_their_controls_and_links_to_themselves() {
+    for (html, text) in [
+        (
+            "<h1>Doc<a class=headerlink href='#doc'>\u{b6}</a></h1>",
+            "Doc",
+        ),
+        (
+            "<h1>Guide<a class=hash-link href='#g'>\u{200b}</a></h1>",
+            "Guide",
+        ),
+        (
+            "<h1>History<span class=mw-editsection><span>[</span><a href=/e>edit</a><span>]</span></span></h1>",
+            "History",
+        ),
+        ("<h1>Install <button>Copy</button></h1>", "Install"),
+        ("<h1><button>Is it safe?</button></h1>", "Is it safe?"),
+        ("<h1>Learn C#</h1>", "Learn C#"),
+        ("<h1>Learn F# <a href='#f'>#</a></h1>", "Learn F#"),
+        ("<h1>Section ABC<a href='#s'>#</a></h1>", "Section ABC"),
+    ] {
+        assert_eq!(signals(html)["h1"], json!([text]), "{html}");
+    }
+    let hidden = signals("<template><h1>No</h1><a href=/t>t</a></template><h1>Yes</h1>");
+    assert_eq!(hidden["h1"], json!(["Yes"]));
+    assert_eq!(hidden["links"]["total"], 0);
+}
+
+#[test]
+fn what_one_robot_of_ours_is_told_counts_for_links() {
+    for (name, nofollow) in [("Orbweaver", 1), ("robots", 1), ("otherbot", 0)] {
+        let page = format!("<meta name={name} content=nofollow><a href=/a>a</a>");
+        assert_eq!(signals(&page)["links"]["nofollow"], nofollow, "{name}");
+    }
+}
+
+#[test]
 fn a_page_in_a_noscript_has_its_signals() {
     let posts: String = (0..30)
         .map(|n| {

@@ -30,6 +30,7 @@ use orbweaver_sdk::jsonld::Object;
 
 pub use items::Items;
 use marks::Marks;
+pub use marks::heading_text;
 use nearby::Nearby;
 use site::Site;
 pub use text::readable;

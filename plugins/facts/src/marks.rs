@@ -121,25 +121,41 @@ fn heading(node: Node<'_>) -> Option<Heading> {
     if node.end() - node.id() > MAX_HEADING_NODES || node.namespace() != Namespace::Html {
         return None;
     }
-    let mut text = line_without_controls(node);
-    let kept = text.trim_end_matches(|c: char| {
-        // Links of a heading to itself: signs, and icons of a font.
-        c.is_whitespace()
-            || matches!(c, '¶' | '§' | '#' | '🔗')
-            || ('\u{e000}'..='\u{f8ff}').contains(&c)
-    });
-    text.truncate(kept.len());
+    let text = heading_text(node);
     (!text.is_empty() && text.len() <= MAX_BYTES).then(|| Heading {
         id: node.id(),
         text,
     })
 }
 
-/// The text of a heading without that of its buttons ("Copy", "Edit"); where all of it stands
-/// in a button, as in an accordion, that text.
+/// The text of a heading without its controls and without its links to itself: signs, icons of a font,
+/// and characters without width that style sheets show as one.
+pub fn heading_text(node: Node<'_>) -> String {
+    let mut text = line_without_controls(node);
+    let kept = text.trim_end_matches(|c: char| {
+        c.is_whitespace()
+            || matches!(c, '¶' | '§' | '#' | '🔗' | '\u{200b}' | '\u{feff}')
+            || ('\u{e000}'..='\u{f8ff}').contains(&c)
+    });
+    // The names of two languages end with the sign themselves.
+    let is_name = text
+        .get(kept.len()..)
+        .is_some_and(|signs| signs.starts_with('#'))
+        && kept
+            .strip_suffix(['C', 'F'])
+            .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+    text.truncate(kept.len() + usize::from(is_name));
+    text
+}
+
+/// The text of a heading without that of its buttons ("Copy", "Edit") and of a wiki's link to edit
+/// its section; where all of it stands in a button, as in an accordion, that text.
 fn line_without_controls(node: Node<'_>) -> String {
     let whole = line(node);
-    let Some(button) = node.descendants().find(|n| n.tag() == tag::BUTTON) else {
+    let is_control = |n: &Node<'_>| {
+        n.tag() == tag::BUTTON || (n.tag() == tag::SPAN && has(*n, attr::CLASS, "mw-editsection"))
+    };
+    let Some(button) = node.descendants().find(is_control) else {
         return whole;
     };
     let label = line(button);

@@ -169,7 +169,7 @@ impl<'b> Object<'b> {
 /// All parsable blocks of a document, in document order. Of a page, [`Page::json_ld`](crate::Page::json_ld)
 /// has them, parsed once.
 pub fn blocks(view: &View<'_>) -> Vec<Block> {
-    view.tagged(|id| id == tag::SCRIPT)
+    view.tagged_outside_templates(|id| id == tag::SCRIPT)
         .filter(|n| is_block(*n))
         .filter_map(parse_node)
         .collect()

@@ -111,11 +111,16 @@ pub fn directives<'p>(page: &'p Page<'_>) -> Result<Vec<Directive<'p>>, Error> {
     Ok(found)
 }
 
-/// Whether the page forbids all robots to follow its links.
+/// This service's own robot, lower-case.
+const OWN: &str = "orbweaver";
+
+/// Whether the page forbids robots, all of them or this service's own, to follow its links.
 pub fn forbid_following(directives: &[Directive<'_>]) -> bool {
+    let is_for_us = |d: &&Directive<'_>| d.agent.is_none_or(|name| name.eq_ignore_ascii_case(OWN));
     directives
         .iter()
-        .any(|d| d.agent.is_none() && (d.is("nofollow") || d.is("none")))
+        .filter(is_for_us)
+        .any(|d| d.is("nofollow") || d.is("none"))
 }
 
 /// Whether a link's `rel` forbids robots to follow it.
@@ -136,6 +141,7 @@ fn meta_agent(name: &str) -> Option<Option<&str>> {
     AI_ROBOTS
         .iter()
         .chain(SEARCH_ROBOTS)
+        .chain([&OWN])
         .any(|robot| known(&robot))
         .then_some(Some(name))
 }

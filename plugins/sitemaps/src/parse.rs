@@ -198,7 +198,8 @@ impl Finder {
                 // RSS 2.0: a permanent link, unless it says otherwise.
                 "guid" if entry.is_of_feed => {
                     let attribute = start.try_get_attribute("isPermaLink").ok().flatten();
-                    let is_link = attribute.is_none_or(|is| !is.value.eq_ignore_ascii_case("false"));
+                    let is_link =
+                        attribute.is_none_or(|is| !is.value.eq_ignore_ascii_case("false"));
                     (is_link && entry.guid.is_empty()).then_some(Field::Guid)
                 }
                 "lastmod" | "pubdate" | "updated" => {
@@ -359,7 +360,11 @@ mod tests {
 
     #[test]
     fn an_item_without_a_link_has_the_url_of_its_permanent_id() {
-        let of = |item: &str| urls(&format!("<rss><channel><item>{item}</item></channel></rss>"));
+        let of = |item: &str| {
+            urls(&format!(
+                "<rss><channel><item>{item}</item></channel></rss>"
+            ))
+        };
         let guid = "<guid>https://a.example/p</guid>";
         assert_eq!(of(guid), ["https://a.example/p"]);
         let link = "<link>https://a.example/l</link>";

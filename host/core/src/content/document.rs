@@ -88,7 +88,13 @@ mod tests {
             "<rdf:RDF xmlns='http://purl.org/rss/1.0/'>",
             r#"{"version": "https://jsonfeed.org/version/1.1", "items": []}"#,
         ] {
-            for header in ["", "text/xml", "application/rss+xml", "text/plain"] {
+            for header in [
+                "",
+                "text/xml",
+                "application/rss+xml",
+                "text/plain",
+                "text/html",
+            ] {
                 assert_eq!(
                     kind(header, feed.as_bytes()),
                     Kind::Document,

@@ -113,7 +113,9 @@ pub fn sniff(content_type: Option<&str>, bytes: &[u8]) -> Sniffed {
         return Sniffed::new(kind, media_type);
     }
     let sniffed = sniff_text(declared, bytes);
-    if sniffed.kind == Kind::Text && document::is_feed(bytes) {
+    // Many feeds are sent as HTML.
+    let may_be_feed = sniffed.kind == Kind::Text || sniffed.media_type == "text/html";
+    if may_be_feed && document::is_feed(bytes) {
         return Sniffed::new(Kind::Document, sniffed.media_type);
     }
     sniffed

@@ -27,6 +27,12 @@ impl OpenElements {
         self.template
     }
 
+    /// Whether the current position is in a template, however deep: no part of the page until a script
+    /// makes something of it.
+    pub fn are_in_template(&self) -> bool {
+        self.template || (self.hide() && self.names.contains(&names::TEMPLATE))
+    }
+
     /// Whether the current position is hidden.
     pub const fn hide(&self) -> bool {
         self.hidden.is_some() || self.implied.is_some()

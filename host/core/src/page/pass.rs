@@ -297,6 +297,9 @@ impl<'h> State<'h> {
         let href = tag
             .attribute("href")
             .or_else(|| tag.attribute("xlink:href"))?;
+        if self.elements.are_in_template() {
+            return None;
+        }
         if self.found.len() >= MAX_LINKS {
             self.dropped += 1;
             return None;

@@ -97,9 +97,14 @@ fn links_are_resolved_and_have_their_texts() {
             .len(),
         0
     );
+    // A script makes links of them, if it does; their URLs are often patterns.
     assert_eq!(
-        targets("<template><a href=t></a></template>"),
-        ["https://a.example/dir/t"]
+        targets("<template><a href=t></a><template><a href=u></a></template><a href=v></a></template><a href=w></a>"),
+        ["https://a.example/dir/w"]
+    );
+    assert_eq!(
+        targets("<div hidden><template><a href=t></a></template><a href=u></a></div>"),
+        ["https://a.example/dir/u"]
     );
     assert_eq!(
         targets("<script>'<a href=s>'</script><!-- <a href=c> --><textarea><a href=t></textarea>")

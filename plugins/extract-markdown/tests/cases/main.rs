@@ -129,6 +129,69 @@ fn code_keeps_what_is_in_it() {
             "<pre class='sourceCode haskell'>a</pre>",
             "```haskell\na\n```",
         ),
+        (
+            "<pre class='sourceCode python code-with-copy'><code class='sourceCode python'>a</code></pre>",
+            "```python\na\n```",
+        ),
+        (
+            "<pre class='highlightjs highlight'><code class='language-java hljs' data-lang=java>a</code></pre>",
+            "```java\na\n```",
+        ),
+        (
+            "<pre class='rouge highlight'><code data-lang=ruby>a</code></pre>",
+            "```ruby\na\n```",
+        ),
+        (
+            "<pre class='hljs wp-block-code'><code class=language-go>a</code></pre>",
+            "```go\na\n```",
+        ),
+        ("<pre class=code-block>a</pre>", "```\na\n```"),
+        ("<pre class='hljs dark'>a</pre>", "```\na\n```"),
+        ("<pre class='highlight chroma copy'>a</pre>", "```\na\n```"),
+        (
+            "<div class=highlight-wrapper><pre>a</pre></div>",
+            "```\na\n```",
+        ),
+        ("<div class=lang-en><pre>a</pre></div>", "```\na\n```"),
+        (
+            "<div class='language-js wrapper'><pre>a</pre></div>",
+            "```js\na\n```",
+        ),
+        (
+            "<table class='highlight tab-size js-file-line-container' data-tagsearch-lang=Rust>\
+             <tr><td class=blob-num></td><td class=blob-code>a</td></tr></table>",
+            "```rust\na\n```",
+        ),
+        (
+            "<figure class='highlight python'><table><tr><td class=gutter><pre>1</pre></td>\
+             <td class=code><pre>a</pre></td></tr></table></figure>",
+            "```python\na\n```",
+        ),
+        ("<pre class='code php'>a</pre>", "```php\na\n```"),
+        ("<pre class='src src-python'>a</pre>", "```python\na\n```"),
+        (
+            "<div class='highlight hl-ipython3'><pre>a</pre></div>",
+            "```ipython3\na\n```",
+        ),
+        (
+            "<table class=crayon-table><tr><td class=crayon-nums><div class=crayon-num>1</div>\
+             <div class=crayon-num>2</div></td><td class=crayon-code><div class=crayon-line>a {</div>\
+             <div class=crayon-line>&nbsp; b</div></td></tr></table>",
+            "```\na {\n  b\n```",
+        ),
+        (
+            "<div class='syntaxhighlighter php'><table><tr><td class=gutter><div class='line number1'>1</div></td>\
+             <td class=code><div class=container><div class='line number1'>a;</div></div></td></tr></table></div>",
+            "```\na;\n```",
+        ),
+        (
+            "<table><tr><td class=line_numbers><pre>1\n2</pre></td><td class=code><pre class=php>a\nb</pre></td></tr></table>",
+            "```\na\nb\n```",
+        ),
+        (
+            "<p><label for=a>C</label><label for=b>C++</label></p>",
+            "C C++",
+        ),
         ("<pre class='brush: js; x'>a</pre>", "```js\na\n```"),
         (
             "<div class='highlight highlight-source-shell'><pre>a</pre></div>",
