@@ -470,7 +470,8 @@ fn has_year(text: &str) -> bool {
     });
     // `14.3.24`, and digits of other scripts.
     western
-        || bytes.windows(3).any(|three| matches!(three, [d, b'.' | b'/', y] if d.is_ascii_digit() && y.is_ascii_digit()))
+        || bytes.windows(3).any(|three| matches!(three, [d, b'.' | b'/' | b'-', y] if d.is_ascii_digit() && (y.is_ascii_digit() || *y == b' ')))
+        || text.contains('년')
         || text.chars().any(|c| !c.is_ascii() && c.is_numeric())
 }
 
