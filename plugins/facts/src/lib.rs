@@ -15,6 +15,7 @@ mod linked;
 mod marks;
 mod names;
 mod nearby;
+mod parts;
 mod profile;
 mod site;
 mod text;

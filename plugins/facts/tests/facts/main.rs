@@ -4,6 +4,7 @@
 
 mod dates;
 mod items;
+mod titles;
 
 use orbweaver_facts::{Facts, Sources, language};
 use orbweaver_sdk::head::Head;
