@@ -93,11 +93,9 @@ pub fn read(value: &str, manner: Manner<'_>) -> Option<String> {
     if value.len() > MAX_BYTES {
         return None;
     }
-    iso(value)
-        .or_else(|| programs::read(value))
-        .or_else(|| {
-            let found = find(value, manner)?;
-            let behind = value.get(found.end..).unwrap_or("");
-            Some(programs::with_time_behind(found.date, behind))
-        })
+    iso(value).or_else(|| programs::read(value)).or_else(|| {
+        let found = find(value, manner)?;
+        let behind = value.get(found.end..).unwrap_or("");
+        Some(programs::with_time_behind(found.date, behind))
+    })
 }

@@ -6,6 +6,7 @@
 //! no page costs more than a constant beyond its length.
 
 mod author;
+mod class;
 mod clock;
 pub mod dates;
 mod headline;
@@ -18,8 +19,10 @@ mod nearby;
 mod parts;
 mod profile;
 mod site;
+mod stamps;
 mod text;
 mod things;
+mod together;
 mod told;
 mod topics;
 

@@ -7,6 +7,7 @@ use crate::items::Items;
 use crate::linked::Linked;
 use crate::names;
 use crate::text::MAX_BYTES;
+use crate::together::Together;
 
 /// Headings of the first level that are compared.
 const MAX_HEADINGS: usize = 6;
@@ -37,9 +38,9 @@ pub struct Marks {
     /// Whose the properties of Microdata are.
     pub items: Items,
     /// Microdata's `author`.
-    pub author: Option<String>,
-    /// The text of the first `rel=author`.
-    pub linked: Option<String>,
+    pub author: Together,
+    /// The texts of the first `rel=author` and of those beside it.
+    pub linked: Together,
     /// Microdata's dates and `<time pubdate>`, as written.
     pub published: Option<String>,
     /// Microdata's `dateModified`, as written.
@@ -72,18 +73,13 @@ impl Marks {
                 tag::MAIN => main = main.or(Some(node.id())),
                 tag::ARTICLE => article = article.or(Some(node.id())),
                 tag::TIME if marks.time(node) => continue,
-                tag::A
-                    if marks.linked.is_none()
-                        && has(node, attr::REL, "author")
-                        && !items.answers(node) =>
-                {
-                    marks.linked = names::person(node);
+                tag::A if has(node, attr::REL, "author") && !items.answers(node) => {
+                    marks.linked.add(node, || names::person(node));
                 }
                 _ => {}
             }
-            if marks.author.is_none() && has(node, attr::ITEMPROP, "author") && !items.answers(node)
-            {
-                marks.author = named(node);
+            if has(node, attr::ITEMPROP, "author") && !items.answers(node) {
+                marks.author.add(node, || named(node));
             }
         }
         let body = view.body().map_or(0, |body| body.id());

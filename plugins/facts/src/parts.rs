@@ -82,9 +82,8 @@ fn without_joined_name<'t>(title: &'t str, site: &Site) -> Option<&'t str> {
 /// Whether a mark between these texts divides them, where the second is a name.
 fn is_joined(before: &str, mark: char, behind: &str) -> bool {
     let spaced = before.ends_with(char::is_whitespace) && behind.starts_with(char::is_whitespace);
-    let beside_dense = || {
-        before.trim_end().ends_with(is_dense) || behind.trim_start().starts_with(is_dense)
-    };
+    let beside_dense =
+        || before.trim_end().ends_with(is_dense) || behind.trim_start().starts_with(is_dense);
     match mark {
         // "About: Orb Journal" and "Anti-Orb" are titles.
         '-' | ':' | '/' => spaced || beside_dense(),
@@ -122,7 +121,11 @@ pub fn is_mark(c: char) -> bool {
 
 /// Marks that are in no word.
 fn is_wide(c: char) -> bool {
-    is_bar(c) || matches!(c, '_' | '＿' | '：' | '－' | '─' | '〜' | '～' | '（' | '［' | '【' | '〔')
+    is_bar(c)
+        || matches!(
+            c,
+            '_' | '＿' | '：' | '－' | '─' | '〜' | '～' | '（' | '［' | '【' | '〔'
+        )
 }
 
 /// Bars of all widths.
@@ -150,7 +153,20 @@ pub fn is_border(c: char) -> bool {
         || is_bar(c)
         || matches!(
             c,
-            '–' | '—' | '-' | '·' | '•' | '»' | '«' | '~' | ':' | '/' | '―' | '－' | '─' | '›' | '‹'
+            '–' | '—'
+                | '-'
+                | '·'
+                | '•'
+                | '»'
+                | '«'
+                | '~'
+                | ':'
+                | '/'
+                | '―'
+                | '－'
+                | '─'
+                | '›'
+                | '‹'
         )
 }
 

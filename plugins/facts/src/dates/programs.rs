@@ -26,7 +26,12 @@ pub fn read(value: &str) -> Option<String> {
             let year: u32 = year.parse().ok()?;
             // As RFC 2822 reads them.
             let year = if year < 50 { 2000 + year } else { 1900 + year };
-            of(year, name, day, &format!("{time} {}", rest.first().unwrap_or(&"")))
+            of(
+                year,
+                name,
+                day,
+                &format!("{time} {}", rest.first().unwrap_or(&"")),
+            )
         }
         _ => None,
     }
@@ -83,7 +88,10 @@ mod tests {
     fn times_are_read_from_what_programs_write() {
         for (value, expected) in [
             // RFC 2822, RFC 822, RFC 850.
-            ("Tue, 05 Mar 2024 10:00:00 +0100", "2024-03-05T10:00:00+01:00"),
+            (
+                "Tue, 05 Mar 2024 10:00:00 +0100",
+                "2024-03-05T10:00:00+01:00",
+            ),
             ("Tue, 5 Mar 2024 10:00 GMT", "2024-03-05T10:00Z"),
             ("05 Mar 2024 10:00:00 -0500", "2024-03-05T10:00:00-05:00"),
             ("Tue, 05 Mar 2024 10:00:00 EST", "2024-03-05T10:00:00-05:00"),
@@ -97,7 +105,10 @@ mod tests {
             ("Tue Mar  5 10:00:00 2024", "2024-03-05T10:00:00"),
             ("Tue Mar 05 10:00:00 CET 2024", "2024-03-05T10:00:00+01:00"),
             ("Tue Mar 05 10:00:00 CST 2024", "2024-03-05T10:00:00"),
-            ("Tue Mar 05 10:00:00 +0000 2024", "2024-03-05T10:00:00+00:00"),
+            (
+                "Tue Mar 05 10:00:00 +0000 2024",
+                "2024-03-05T10:00:00+00:00",
+            ),
             // Of no program in particular.
             ("March 5, 2024 10:00 AM", "2024-03-05T10:00"),
             ("Mar 5, 2024, 9:05 pm EST", "2024-03-05T21:05-05:00"),

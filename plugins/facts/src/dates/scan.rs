@@ -542,7 +542,11 @@ mod tests {
             ("th-TH", "5/3/24", Some(date)),
             ("de", "5.3.24", Some(date)),
         ] {
-            assert_eq!(day(text, language).as_deref(), expected, "{language}: {text}");
+            assert_eq!(
+                day(text, language).as_deref(),
+                expected,
+                "{language}: {text}"
+            );
         }
     }
 

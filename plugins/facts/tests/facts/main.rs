@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod authors;
 mod dates;
 mod items;
 mod titles;

@@ -13,7 +13,11 @@ fn the_stated_name_of_a_site_is_cut_behind_any_mark() {
         ("大見出し【毎日ニュース】", "毎日ニュース", "大見出し"),
         ("【毎日ニュース】大見出し", "毎日ニュース", "大見出し"),
         ("毎日ニュース｜大見出し", "毎日ニュース", "大見出し"),
-        ("大見出し ｜ 社会 ｜ 毎日ニュース", "毎日ニュース", "大見出し ｜ 社会"),
+        (
+            "大見出し ｜ 社会 ｜ 毎日ニュース",
+            "毎日ニュース",
+            "大見出し ｜ 社会",
+        ),
         ("大見出し－毎日ニュース", "毎日ニュース", "大見出し"),
         ("大标题_新浪网", "新浪网", "大标题"),
         ("大标题-新浪网", "新浪网", "大标题"),
@@ -36,12 +40,20 @@ fn the_stated_name_of_a_site_is_cut_behind_any_mark() {
         ("Заголовок — Новости", "Новости", "Заголовок"),
         // A name is a part of a word, or what the title is about.
         ("Anti-Weaver", "Weaver", "Anti-Weaver"),
-        ("Interview: The Weaver", "The Weaver", "Interview: The Weaver"),
+        (
+            "Interview: The Weaver",
+            "The Weaver",
+            "Interview: The Weaver",
+        ),
         ("大标题_新浪网", "网易", "大标题_新浪网"),
         ("毎日ニュース", "毎日ニュース", "毎日ニュース"),
         ("（毎日ニュース）", "毎日ニュース", "（毎日ニュース）"),
         ("大標題(上)", "新浪網", "大標題(上)"),
-        ("大見出し：毎日ニュースの話", "毎日ニュース", "大見出し：毎日ニュースの話"),
+        (
+            "大見出し：毎日ニュースの話",
+            "毎日ニュース",
+            "大見出し：毎日ニュースの話",
+        ),
     ] {
         let html = format!("<title>{title}</title><meta property=og:site_name content='{site}'>");
         let found = titles(&html);
@@ -74,7 +86,10 @@ fn a_name_that_the_host_is_made_of_is_cut_behind_wide_marks_alone() {
         ("The anti-weaver", "The anti-weaver"),
         ("大标题：织网", "大标题：织网"),
     ] {
-        let found = at("https://www.weaver.example/1", &format!("<title>{title}</title>"));
+        let found = at(
+            "https://www.weaver.example/1",
+            &format!("<title>{title}</title>"),
+        );
         assert_eq!(found.title.as_deref(), Some(expected), "{title}");
     }
 }
