@@ -10,12 +10,14 @@ mod class;
 mod clock;
 pub mod dates;
 mod headline;
+mod image;
 mod items;
 pub mod language;
 mod linked;
 mod marks;
 mod names;
 mod nearby;
+mod own;
 mod parts;
 mod profile;
 mod site;
@@ -86,6 +88,7 @@ impl Facts {
         let things = things::read(sources.objects);
         let marks = Marks::of(sources.view);
         let site = Site::of(sources, &things);
+        let things = own::first(things, sources, &marks, &site);
         let titles = headline::decide(sources, &things, &marks, &site);
         // Most pages state author and dates, and need no look around.
         let nearby = LazyCell::new(|| Nearby::of(sources, &marks, titles.h1));
@@ -99,7 +102,7 @@ impl Facts {
             modified: times.modified,
             section: topics::section(sources, &things, &marks),
             tags: topics::tags(sources, &things, &marks),
-            image: topics::image(sources, &things, marks.items),
+            image: image::decide(sources, &things, &marks),
             site_name: site.name.or(titles.site),
         }
     }

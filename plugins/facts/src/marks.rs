@@ -3,6 +3,7 @@
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::text::line;
 
+use crate::image::Images;
 use crate::items::Items;
 use crate::linked::Linked;
 use crate::names;
@@ -45,6 +46,8 @@ pub struct Marks {
     pub published: Option<String>,
     /// Microdata's `dateModified`, as written.
     pub modified: Option<String>,
+    /// Microdata's images.
+    pub images: Images,
     /// Links to the content's tags and categories.
     topics: Linked,
 }
@@ -61,6 +64,9 @@ impl Marks {
         for node in view.elements() {
             if node.tag() == tag::A {
                 marks.topics.read(node);
+            }
+            if node.tag() != tag::META {
+                marks.images.read(node, items);
             }
             match node.tag() {
                 tag::META | tag::LINK => continue,

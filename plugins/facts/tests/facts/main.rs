@@ -4,7 +4,9 @@
 
 mod authors;
 mod dates;
+mod images;
 mod items;
+mod own;
 mod titles;
 
 use orbweaver_facts::{Facts, Sources, language};
