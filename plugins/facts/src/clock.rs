@@ -170,7 +170,8 @@ fn stated<'t, 'o: 't>(
         .or_else(|| own().filter(|thing| !thing.is(PARTS)).find_map(date))
 }
 
-/// When the film was published that is the page's only content.
+/// When the film was published that the page is about, and nothing else. A film that has another
+/// name stands on the page of a section.
 fn of_film(things: &[Thing<'_>], manner: Manner<'_>) -> Option<String> {
     /// Things that are no content.
     const FRAME: &[&str] = &[
@@ -194,7 +195,7 @@ fn of_film(things: &[Thing<'_>], manner: Manner<'_>) -> Option<String> {
         return None;
     };
     let date = film.published.or(film.uploaded);
-    let date = date.filter(|_| film.is(&["VideoObject"]))?;
+    let date = date.filter(|_| film.is(&["VideoObject"]) && film.is_own)?;
     dates::read(&things::text(date)?, manner)
 }
 

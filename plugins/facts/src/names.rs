@@ -7,6 +7,7 @@ mod words;
 use orbweaver_sdk::dom::Node;
 use orbweaver_sdk::text::{collapse, line};
 
+pub use behind::tells_of_person;
 use behind::{cut, without_role};
 pub use people::{inverted, is_and, is_person};
 use words::{FORMS, INTRODUCTIONS, LABELS, NOT_AUTHORS};
@@ -26,7 +27,9 @@ pub fn name(text: &str) -> Option<String> {
 /// commas.
 pub fn bare(text: &str) -> Option<String> {
     let text = collapse(text);
-    let found = cut(&text);
+    /// Longest list of names, in bytes.
+    const MAX_LIST: usize = 2_000;
+    let found = Some(cut(&text)).filter(|found| found.len() <= MAX_LIST)?;
     let list = |text: &str| people::list(text).map(|people| people.join(", "));
     list(found).or_else(|| {
         let found = without_role(found);

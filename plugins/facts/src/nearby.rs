@@ -82,6 +82,8 @@ pub struct Nearby {
     pub bylines: Vec<Byline>,
     /// Dates.
     pub stamps: Vec<Stamp>,
+    /// The end of the last footer of a text.
+    footer_end: u32,
     /// Where the last byline of each doubt stands, with its index.
     places: Vec<(u8, Place, usize)>,
 }
@@ -158,6 +160,9 @@ impl Nearby {
                 id = node.end();
                 continue;
             }
+            if node.tag() == tag::FOOTER {
+                self.footer_end = node.end();
+            }
             let class = Class::of(node);
             if class.elsewhere {
                 id = node.end();
@@ -197,7 +202,9 @@ impl Nearby {
         if nodes > MAX_BYLINE_NODES || self.bylines.len() >= MAX_FOUND {
             return;
         }
-        let profile = node.tag() == tag::A && leads_to_profile(node);
+        // Footers link to the people that a text is about.
+        let in_footer = node.id() < self.footer_end;
+        let profile = node.tag() == tag::A && !in_footer && leads_to_profile(node);
         if (class.author || profile)
             && let Some(name) = byline(node)
         {
@@ -331,7 +338,10 @@ fn byline(node: Node<'_>) -> Option<String> {
             break;
         } else if (joined || apart) && names.len() < MAX_NAMES {
             match names::bare(rest).filter(|name| plausible(name)) {
-                Some(name) if !names.contains(&name) => names.push(name),
+                // The second part may be a house: "Ann Lee", "Weaver News".
+                Some(name) if !names.contains(&name) && !tells_of(&names, &name) => {
+                    names.push(name);
+                }
                 _ => break,
             }
             joined = rest.trim_end().ends_with([',', '&']);
@@ -341,6 +351,12 @@ fn byline(node: Node<'_>) -> Option<String> {
         }
     }
     (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Whether a part of a byline tells of the person that is named first.
+fn tells_of(names: &[String], part: &str) -> bool {
+    let first = names.first().filter(|first| names::is_person(first));
+    first.is_some_and(|first| names::tells_of_person(part, first))
 }
 
 /// The link to a person, or the item of a list, within a byline that holds a text: each author has
@@ -487,6 +503,10 @@ mod tests {
             (
                 "<p><span class=author>Ann Lee</span>, <span class=author>Bo Lim</span> und <span class=author>Cy Day</span></p>",
                 "Ann Lee, Bo Lim, Cy Day",
+            ),
+            (
+                "<p class=byline><b>Ann Lee</b>, <i>Weaver News</i></p>",
+                "Ann Lee",
             ),
             (
                 "<div class=author><a href=/author/ann>Ann Lee</a><a href=/author/ann/posts>All posts</a></div>",

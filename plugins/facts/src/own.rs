@@ -25,19 +25,28 @@ enum Owner {
 }
 
 /// Puts the page's own text before the others, by its URL, else by its headline. Texts of other pages
-/// are then left out.
+/// are then left out. Marks what is the page's own.
 pub fn first<'o>(
-    things: Vec<Thing<'o>>,
+    mut things: Vec<Thing<'o>>,
     sources: &Sources<'_>,
     marks: &Marks,
     site: &Site,
 ) -> Vec<Thing<'o>> {
-    if things.iter().filter(|thing| thing.is_text()).count() < 2 {
+    let is_film = |thing: &Thing<'_>| thing.is(&["VideoObject"]);
+    let texts = things.iter().filter(|thing| thing.is_text()).count();
+    if texts < 2 && !things.iter().any(is_film) {
         return things;
     }
     let page = OwnPage::of(sources, marks, site);
-    let owner = |thing: &Thing<'_>| thing.is_text().then(|| page.owner(thing, site));
-    let owners: Vec<Option<Owner>> = things.iter().map(owner).collect();
+    let mut owners: Vec<Option<Owner>> = Vec::with_capacity(things.len());
+    for thing in &mut things {
+        let owner = (thing.is_text() || is_film(thing)).then(|| page.owner(thing, site));
+        thing.is_own = matches!(owner, Some(Owner::Page | Owner::Named));
+        owners.push(owner.filter(|_| thing.is_text()));
+    }
+    if texts < 2 {
+        return things;
+    }
     let Some(best @ (Owner::Page | Owner::Named)) = owners.iter().flatten().min().copied() else {
         return things;
     };

@@ -43,6 +43,8 @@ pub struct Thing<'o> {
     pub url: Option<&'o str>,
     /// `mainEntityOfPage`.
     pub page: Option<&'o str>,
+    /// Whether it is known to be what the page is about.
+    pub is_own: bool,
 }
 
 impl<'o> Thing<'o> {

@@ -104,9 +104,14 @@ fn begins_with(text: &str, lower: &str) -> bool {
 
 /// A name without what tells of the person: "Ann Lee, PhD", "Ann Lee (Reuters)", "홍길동 기자".
 pub fn without_role(text: &str) -> String {
+    /// Parts that are taken off: brackets, an address, a calling.
+    const MOST: usize = 4;
     let mut text = text.trim();
-    while let Some(rest) = without_last(text) {
-        text = rest;
+    for _ in 0..MOST {
+        match without_last(text) {
+            Some(rest) => text = rest,
+            None => break,
+        }
     }
     let Some((first, rest)) = text.split_once(", ") else {
         return text.to_owned();

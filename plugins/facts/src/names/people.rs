@@ -21,12 +21,13 @@ pub fn list(text: &str) -> Option<Vec<String>> {
         .collect();
     let mut known: Vec<String> = Vec::new();
     let first = people.first().cloned().unwrap_or_default();
+    let is_house = tells_of_person(&first, "");
     for person in people {
         if !is_person(&person) {
             return None;
         }
         // "Ann Lee, Master Weaver and Educator" is one.
-        let is_other = known.is_empty() || !tells_of_person(&person, &first);
+        let is_other = known.is_empty() || is_house || !tells_of_person(&person, &first);
         if is_other && !known.contains(&person) {
             known.push(person);
         }
@@ -177,6 +178,7 @@ mod tests {
             ("山田太郎、佐藤花子", "山田太郎, 佐藤花子"),
             ("홍길동·김철수 기자", "홍길동, 김철수"),
             ("Ann Lee; Ann Lee", "Ann Lee"),
+            ("Weaver Team and Silk Team", "Weaver Team, Silk Team"),
             (
                 "Ann Lee; Bo Lim; Cy Day; Di Poe; Ed Roe",
                 "Ann Lee, Bo Lim, Cy Day, Di Poe, Ed Roe",

@@ -247,6 +247,9 @@ fn the_footer_of_the_text_tells_of_it() {
         format!("<article><h1>T</h1><article class=comment>{anna}</article></article>"),
         format!("<h1>T</h1><article class=comment>{anna}</article>"),
         format!("<h1>T</h1><p>Words</p>{anna}"),
+        // Whom the text is about.
+        "<h1>T</h1><article>Words<footer>See <a href=/person/anna>Anna Lee</a></footer></article>"
+            .to_owned(),
     ] {
         let found = facts(&html);
         assert_eq!((found.author, found.published), (None, None), "{html}");

@@ -63,6 +63,8 @@ fn a_film_s_upload_is_the_publication_of_a_page_that_has_nothing_else() {
         facts(&html).published
     };
     let date = Some("2024-03-05T10:00:00Z");
+    let section = format!("<script type=application/ld+json>{film}</script><h1>All news</h1>");
+    assert_eq!(facts(&section).published, None);
     for (rest, expected) in [
         ("", date),
         (
