@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::Sources;
 use crate::marks::{Heading, Marks};
-use crate::parts::{is_border, is_mark, segments, strip};
+use crate::parts::{is_border, is_dense, is_mark, segments, strip};
 use crate::site::Site;
 use crate::text::{MAX_BYTES, normal, plain};
 use crate::things::{self, Thing};
@@ -156,6 +156,10 @@ fn part_of(raw: &str, headline: Option<&str>, site: &Site) -> String {
 fn stands_alone(title: &str, at: usize, length: usize) -> bool {
     let before = title.get(..at).unwrap_or("").trim_end();
     let behind = title.get(at + length..).unwrap_or("").trim_start();
+    let part = title.get(at..at + length).unwrap_or("");
+    let is_dense = part.starts_with(is_dense) || part.ends_with(is_dense);
+    // `snake_case` is one word.
+    let is_mark = |c: char| is_mark(c) && (is_dense || c != '_');
     let divides = |c: char| is_border(c) || is_mark(c) || matches!(c, ',' | '.' | '!' | '?');
     (before.is_empty() || before.ends_with(divides))
         && (behind.is_empty() || behind.starts_with(divides))

@@ -65,7 +65,8 @@ impl Marks {
             if node.tag() == tag::A {
                 marks.topics.read(node);
             }
-            if node.tag() != tag::META {
+            let is_property = node.tag() != tag::META && node.has_attr(attr::ITEMPROP);
+            if is_property {
                 marks.images.read(node, items);
             }
             match node.tag() {
@@ -84,7 +85,7 @@ impl Marks {
                 }
                 _ => {}
             }
-            if has(node, attr::ITEMPROP, "author") && !items.answers(node) {
+            if is_property && has(node, attr::ITEMPROP, "author") && !items.answers(node) {
                 marks.author.add(node, || named(node));
             }
         }

@@ -85,8 +85,9 @@ fn is_joined(before: &str, mark: char, behind: &str) -> bool {
     let beside_dense =
         || before.trim_end().ends_with(is_dense) || behind.trim_start().starts_with(is_dense);
     match mark {
-        // "About: Orb Journal" and "Anti-Orb" are titles.
-        '-' | ':' | '/' => spaced || beside_dense(),
+        // "About: Orb Journal", "Anti-Orb", `use_orb` and `use(Orb)` are titles.
+        '-' | ':' | '/' | '_' => spaced || beside_dense(),
+        '(' | '[' => before.ends_with(|c: char| c.is_whitespace() || is_dense(c)),
         _ => true,
     }
 }
@@ -107,11 +108,11 @@ fn without_channel(title: &str) -> &str {
     }
 }
 
-/// Letters of scripts that put marks between words without spaces.
-fn is_dense(c: char) -> bool {
+/// Letters and marks of scripts that put marks between words without spaces.
+pub fn is_dense(c: char) -> bool {
     matches!(c, '\u{e01}'..='\u{e5b}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}'
         | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}'
-        | '\u{ff41}'..='\u{ff5a}' | '\u{20000}'..='\u{3ffff}' | '」' | '』' | '！' | '？' | '”')
+        | '\u{ff41}'..='\u{ff5a}' | '\u{20000}'..='\u{3ffff}' | '」' | '』' | '》' | '）' | '！' | '？' | '。' | '…' | '”')
 }
 
 /// Marks before a site's name.

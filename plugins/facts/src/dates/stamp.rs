@@ -167,7 +167,7 @@ fn zone(rest: &str) -> String {
     let letters = token.bytes().take_while(u8::is_ascii_alphabetic).count();
     let (name, offset) = token.split_at_checked(letters).unwrap_or((token, ""));
     let is = |known: &&str| name.eq_ignore_ascii_case(known);
-    let is_universal = ["Z", "UTC", "GMT", "UT"].iter().any(|known| is(&known));
+    let is_universal = ["Z", "UTC", "GMT", "UT"].iter().any(&is);
     if offset.is_empty() {
         let named = || ZONES.iter().find(|(known, _)| is(known));
         return if is_universal {

@@ -116,8 +116,13 @@ pub fn without_role(text: &str) -> String {
     let Some((first, rest)) = text.split_once(", ") else {
         return text.to_owned();
     };
-    // Of "Lee, Ann" both are needed, and of "The Weaver, Inc.".
-    if !is_person(first) || tells_of_person(first, "") || rest.split(", ").any(is_legal_form) {
+    // Of "Lee, Ann" both are needed, and of "The Weaver, Inc."; scripts without capitals do not tell
+    // names from callings.
+    if !is_person(first)
+        || !first.contains(char::is_uppercase)
+        || tells_of_person(first, "")
+        || rest.split(", ").any(is_legal_form)
+    {
         return text.to_owned();
     }
     let mut name = first.to_owned();
@@ -306,6 +311,7 @@ mod tests {
             ("Ann Lee (SilkWorm)", "Ann Lee (SilkWorm)"),
             ("Weaver Travel Editor, SMT", "Weaver Travel Editor, SMT"),
             ("Lee, Ann", "Lee, Ann"),
+            ("أحمد علي, عبد الرحمن محمود", "أحمد علي, عبد الرحمن محمود"),
             ("J. R. R. Weaver", "J. R. R. Weaver"),
             ("Ann Lee, Bo Lim", "Ann Lee, Bo Lim"),
             ("Ann Lee, Bo Lim, BBC News", "Ann Lee, Bo Lim"),

@@ -23,7 +23,7 @@ pub fn list(text: &str) -> Option<Vec<String>> {
     let first = people.first().cloned().unwrap_or_default();
     let is_house = tells_of_person(&first, "");
     for person in people {
-        if !is_person(&person) {
+        if !is_person(&person) && !is_uncased_name(&person) {
             return None;
         }
         // "Ann Lee, Master Weaver and Educator" is one.
@@ -117,6 +117,14 @@ pub fn is_person(text: &str) -> bool {
         && text.contains(char::is_uppercase)
 }
 
+/// Whether a text may be a name in a script without capitals that puts spaces between words.
+fn is_uncased_name(text: &str) -> bool {
+    /// Letters of the longest.
+    const LONGEST: usize = 40;
+    let uncased = !text.contains(|c: char| c.is_lowercase() || c.is_uppercase() || c.is_numeric());
+    uncased && (2..=5).contains(&text.split(' ').count()) && text.chars().count() <= LONGEST
+}
+
 /// Whether a text is a Korean name: two to four syllables.
 fn is_hangul_name(text: &str) -> bool {
     (2..=4).contains(&text.chars().count()) && text.chars().all(|c| ('가'..='힣').contains(&c))
@@ -178,6 +186,8 @@ mod tests {
             ("山田太郎、佐藤花子", "山田太郎, 佐藤花子"),
             ("홍길동·김철수 기자", "홍길동, 김철수"),
             ("Ann Lee; Ann Lee", "Ann Lee"),
+            ("أحمد علي; عبد الرحمن محمود", "أحمد علي, عبد الرحمن محمود"),
+            ("राम कुमार; सीता देवी शर्मा", "राम कुमार, सीता देवी शर्मा"),
             ("Weaver Team and Silk Team", "Weaver Team, Silk Team"),
             (
                 "Ann Lee; Bo Lim; Cy Day; Di Poe; Ed Roe",

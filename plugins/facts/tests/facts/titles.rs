@@ -45,6 +45,8 @@ fn the_stated_name_of_a_site_is_cut_behind_any_mark() {
             "The Weaver",
             "Interview: The Weaver",
         ),
+        ("use_weaver", "Weaver", "use_weaver"),
+        ("use(Weaver)", "Weaver", "use(Weaver)"),
         ("大标题_新浪网", "网易", "大标题_新浪网"),
         ("毎日ニュース", "毎日ニュース", "毎日ニュース"),
         ("（毎日ニュース）", "毎日ニュース", "（毎日ニュース）"),
@@ -84,6 +86,7 @@ fn a_name_that_the_host_is_made_of_is_cut_behind_wide_marks_alone() {
         ("大标题_Weaver", "大标题"),
         ("大标题｜Weaver", "大标题"),
         ("The anti-weaver", "The anti-weaver"),
+        ("use_weaver", "use_weaver"),
         ("大标题：织网", "大标题：织网"),
     ] {
         let found = at(
@@ -92,6 +95,12 @@ fn a_name_that_the_host_is_made_of_is_cut_behind_wide_marks_alone() {
         );
         assert_eq!(found.title.as_deref(), Some(expected), "{title}");
     }
+}
+
+#[test]
+fn a_name_with_a_mark_in_it_is_one_word() {
+    let found = titles("<title>snake_case in Rust</title><h1>snake</h1>");
+    assert_eq!(found.0, "snake_case in Rust");
 }
 
 #[test]
