@@ -9,7 +9,7 @@ use crate::marks::Marks;
 use crate::names;
 use crate::nearby::Nearby;
 use crate::site::Site;
-use crate::text::plain;
+use crate::text::readable;
 use crate::things::Thing;
 
 /// What the page says, the surest first: the persons that JSON-LD states of the text, metas (which
@@ -28,8 +28,8 @@ pub fn decide<'n>(
         stated.of_text,
         metas(sources.head, marks.items),
         stated.persons,
-        marks.author.clone(),
-        marks.linked.clone(),
+        marks.author.names(),
+        marks.linked.names(),
     ];
     let near = std::iter::once_with(|| {
         let mut near: Vec<_> = nearby().bylines.iter().collect();
@@ -64,27 +64,8 @@ fn is_login(name: &str) -> bool {
 
 /// Whether a name is that of a company, by its legal form, or an address of the Web.
 fn is_organisation(name: &str) -> bool {
-    const FORMS: &[&str] = &[
-        "gmbh",
-        "ag",
-        "se",
-        "kg",
-        "inc",
-        "llc",
-        "ltd",
-        "limited",
-        "corp",
-        "corporation",
-        "plc",
-        "e.v",
-        "s.a",
-        "s.r.l",
-        "b.v",
-        "pty",
-    ];
-    let last = name.rsplit(' ').next().unwrap_or(name).to_lowercase();
-    let last = last.trim_end_matches(['.', ')']);
-    name.contains(' ') && FORMS.contains(&last) || name.contains("www.")
+    let last = name.rsplit_once(' ').map(|(_, last)| last);
+    last.is_some_and(names::is_legal_form) || name.contains("www.")
 }
 
 /// Authors named in metas. `article:author` is a profile's URL on many sites; that names
@@ -100,10 +81,18 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
         "sailthru.author",
         "byl",
         "citation_author",
+        "citation_authors",
+        "bepress_citation_author",
         "og:article:author",
         "twitter:data1",
     ];
-    const LISTS: &[&str] = &["article:author", "citation_author", "dc.creator"];
+    const LISTS: &[&str] = &[
+        "article:author",
+        "citation_author",
+        "bepress_citation_author",
+        "dc.creator",
+        "dcterms.creator",
+    ];
     /// Authors of one page.
     const MAX_AUTHORS: usize = 20;
     // Twitter's free slots hold the author only where the label says so.
@@ -121,7 +110,10 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
             .metas(head, std::slice::from_ref(name))
             .take(MAX_AUTHORS)
         {
-            if let Some(person) = names::name(content).filter(|person| !found.contains(person)) {
+            let content = readable(content);
+            let turned = turned(name, &content);
+            let person = turned.or_else(|| names::name(&content));
+            if let Some(person) = person.filter(|person| !found.contains(person)) {
                 found.push(person);
             }
         }
@@ -134,6 +126,16 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
         }
     }
     None
+}
+
+/// The name in a meta of libraries, which put the family name first: "Lee, Ann". Two full names are a
+/// list, where not every meta has one.
+fn turned(meta: &str, content: &str) -> Option<String> {
+    let of_one = meta.ends_with("citation_author");
+    let (family, given) = content.split_once(',')?;
+    let is_list = !of_one && names::is_person(family) && names::is_person(given.trim());
+    let of_library = of_one || meta.ends_with(".creator") || meta == "citation_authors";
+    (of_library && !is_list).then(|| names::inverted(content))?
 }
 
 /// What JSON-LD states of the content's author.
@@ -203,7 +205,7 @@ fn people(
             &mut persons
         };
         for text in jsonld::strings(name.unwrap_or(author)).take(MAX_AUTHORS) {
-            let text = plain(&text);
+            let text = readable(&text);
             // An organisation's name may be long; a person's is read as one.
             let name = if is_organisation {
                 Some(text)

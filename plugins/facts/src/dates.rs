@@ -5,6 +5,7 @@
 //! Chinese, Japanese and Korean, the Buddhist calendar, and numbers alone.
 
 mod months;
+mod programs;
 mod scan;
 mod stamp;
 
@@ -12,7 +13,7 @@ pub use months::month;
 pub use scan::{Found, find};
 pub use stamp::{day_number, is_date, iso};
 
-/// The order of day and month where both are numbers.
+/// The order of day, month and year where all are numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// `3/14/2024`: the United States.
@@ -28,6 +29,36 @@ pub struct Manner<'l> {
     pub language: &'l str,
     /// The order of numbers divided by slashes.
     pub slashes: Order,
+    /// Where a year of two digits stands.
+    pub short_years: ShortYears,
+}
+
+/// Where a year of two digits stands among numbers: `24.03.05` or `05.03.24`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShortYears {
+    /// At the beginning, as in Korean.
+    First,
+    /// At the end, as nearly everywhere else.
+    Last,
+    /// Both are in use.
+    Either,
+}
+
+impl ShortYears {
+    /// Of a language, a BCP 47 tag (CLDR's short dates).
+    fn of(language: &str) -> Self {
+        let mut parts = language.split(['-', '_']);
+        let primary = parts.next().unwrap_or("").to_ascii_lowercase();
+        let mut in_one_of =
+            |regions: &[&str]| parts.any(|p| regions.iter().any(|r| p.eq_ignore_ascii_case(r)));
+        match primary.as_str() {
+            "zh" | "yue" if in_one_of(&["hk", "mo", "sg"]) => Self::Either,
+            "ja" | "ko" | "zh" | "yue" | "hu" | "lt" | "mn" | "eu" => Self::First,
+            "sv" | "af" | "ne" | "si" => Self::Either,
+            "en" | "fr" if in_one_of(&["ca", "za"]) => Self::Either,
+            _ => Self::Last,
+        }
+    }
 }
 
 impl<'l> Manner<'l> {
@@ -47,6 +78,7 @@ impl<'l> Manner<'l> {
             } else {
                 Order::DayFirst
             },
+            short_years: ShortYears::of(language),
         }
     }
 }
@@ -61,5 +93,9 @@ pub fn read(value: &str, manner: Manner<'_>) -> Option<String> {
     if value.len() > MAX_BYTES {
         return None;
     }
-    iso(value).or_else(|| Some(find(value, manner)?.date))
+    iso(value).or_else(|| programs::read(value)).or_else(|| {
+        let found = find(value, manner)?;
+        let behind = value.get(found.end..).unwrap_or("");
+        Some(programs::with_time_behind(found.date, behind))
+    })
 }

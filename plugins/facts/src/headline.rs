@@ -9,12 +9,10 @@ use std::ops::Range;
 
 use crate::Sources;
 use crate::marks::{Heading, Marks};
+use crate::parts::{is_border, is_dense, is_mark, segments, strip};
 use crate::site::Site;
 use crate::text::{MAX_BYTES, normal, plain};
 use crate::things::{self, Thing};
-
-/// Segments that a title is cut into.
-const MAX_SEGMENTS: usize = 12;
 
 /// What the page is called.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -158,7 +156,11 @@ fn part_of(raw: &str, headline: Option<&str>, site: &Site) -> String {
 fn stands_alone(title: &str, at: usize, length: usize) -> bool {
     let before = title.get(..at).unwrap_or("").trim_end();
     let behind = title.get(at + length..).unwrap_or("").trim_start();
-    let divides = |c: char| is_border(c) || matches!(c, '(' | ',' | '[' | '.' | '!' | '?' | '：');
+    let part = title.get(at..at + length).unwrap_or("");
+    let is_dense = part.starts_with(is_dense) || part.ends_with(is_dense);
+    // `snake_case` is one word.
+    let is_mark = |c: char| is_mark(c) && (is_dense || c != '_');
+    let divides = |c: char| is_border(c) || is_mark(c) || matches!(c, ',' | '.' | '!' | '?');
     (before.is_empty() || before.ends_with(divides))
         && (behind.is_empty() || behind.starts_with(divides))
 }
@@ -335,7 +337,7 @@ fn continues(longer: &Text, shorter: &Text) -> bool {
     shorter.normal.len() >= SHORTEST
         && rest
             .trim_start()
-            .starts_with([':', '(', ',', '[', '-', '|', '/', '.', '!', '?'])
+            .starts_with(|c| is_mark(c) || matches!(c, ',' | '/' | '.' | '!' | '?'))
 }
 
 /// The headline that JSON-LD states of the content.
@@ -358,113 +360,4 @@ fn stated(things: &[Thing<'_>], site: &Site) -> Option<Text> {
         things::text(thing.headline.or(thing.name)?).filter(|text| text.len() <= MAX_BYTES)
     })?;
     Text::new(strip(&text, site))
-}
-
-/// A title without the site's names at its ends.
-fn strip<'t>(title: &'t str, site: &Site) -> &'t str {
-    let mut rest = title.trim();
-    loop {
-        let cut = segments(rest);
-        let ([first, .., last], true) = (cut.as_slice(), cut.len() > 1) else {
-            return rest;
-        };
-        let is_site = |range: &Range<usize>| {
-            rest.get(range.clone())
-                .is_some_and(|text| site.is_name(text))
-        };
-        let kept = if is_site(last) {
-            cut.iter()
-                .rev()
-                .nth(1)
-                .map(|before| first.start..before.end)
-        } else if is_site(first) {
-            cut.get(1).map(|after| after.start..last.end)
-        } else {
-            None
-        };
-        match kept.and_then(|range| rest.get(range)) {
-            Some(text) if !text.is_empty() => rest = text,
-            _ => return rest,
-        }
-    }
-}
-
-fn is_border(c: char) -> bool {
-    c.is_whitespace()
-        || matches!(
-            c,
-            '|' | '–' | '—' | '-' | '·' | '•' | '»' | '«' | '~' | ':' | '/'
-        )
-}
-
-/// Where the parts of a title are: between bars, and between dashes and dots with white space
-/// around. The parts beyond the last of [`MAX_SEGMENTS`] are one.
-fn segments(title: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    while let Some(c) = title.get(at..).and_then(|rest| rest.chars().next()) {
-        if !(c.is_whitespace() || c == '|') {
-            at += c.len_utf8();
-            continue;
-        }
-        // A run of white space and marks.
-        let rest = title.get(at..).unwrap_or("");
-        let run = rest.find(|c: char| !is_border(c)).unwrap_or(rest.len());
-        let border = rest.get(..run).unwrap_or("");
-        if found.len() + 1 < MAX_SEGMENTS && divides(border) && run < rest.len() {
-            if at > start {
-                found.push(start..at);
-            }
-            start = at + run;
-        }
-        at += run;
-    }
-    let last = start..title.trim_end().len();
-    // Marks alone at the end are no part.
-    if title
-        .get(last.clone())
-        .is_some_and(|text| text.contains(char::is_alphanumeric))
-    {
-        found.push(last);
-    }
-    found
-}
-
-/// Whether a run of white space and marks divides a title.
-fn divides(border: &str) -> bool {
-    if border.contains('|') {
-        return true;
-    }
-    let marks = border.trim();
-    let spaced = border.starts_with(char::is_whitespace) && border.ends_with(char::is_whitespace);
-    spaced && !marks.is_empty() && marks != ":"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn titles_are_cut_at_bars_and_at_dashes_with_space_around() {
-        for (title, expected) in [
-            ("One | Two", vec!["One", "Two"]),
-            ("One|Two – Three", vec!["One", "Two", "Three"]),
-            ("Well-known :: A/B test", vec!["Well-known", "A/B test"]),
-            ("A: B", vec!["A: B"]),
-            ("A / B // C", vec!["A", "B", "C"]),
-            ("| A |", vec!["A |"]),
-            ("", vec![]),
-            (" - ", vec![]),
-            ("東京 - 日本", vec!["東京", "日本"]),
-        ] {
-            let found: Vec<&str> = segments(title)
-                .into_iter()
-                .filter_map(|r| title.get(r))
-                .collect();
-            assert_eq!(found, expected, "{title}");
-        }
-        let many = "a | ".repeat(1000);
-        assert_eq!(segments(&many).len(), MAX_SEGMENTS);
-    }
 }

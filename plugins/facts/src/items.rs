@@ -35,6 +35,27 @@ impl Items {
         })
     }
 
+    /// The item that has a property, as its first node and its end; the inner `None` where there is no
+    /// item around it. `None` where the item is a part of another one, or somebody.
+    pub fn owner_of_content(self, property: Node<'_>) -> Option<Option<(u32, u32)>> {
+        if self.answers(property) || is_of_somebody(property) {
+            return None;
+        }
+        let Some(item) = items(property).next() else {
+            return Some(None);
+        };
+        let is_main = item.attr(attr::ITEMPROP).is_none_or(|of| {
+            of.eq_ignore_ascii_case("mainEntity") || of.eq_ignore_ascii_case("mainContentOfPage")
+        });
+        let is_person = is_of(item, &["Person", "Organization"]);
+        (is_main && !is_person).then(|| Some((item.id(), item.end())))
+    }
+
+    /// Whether the page's heading is among these nodes.
+    pub fn has_heading(self, from: u32, to: u32) -> bool {
+        self.heading.is_some_and(|h1| from < h1 && h1 < to)
+    }
+
     /// Contents of the metas with these names, trimmed, in document order: the page's own, or,
     /// where there are none, those of items that are no comment, review, person or organisation.
     pub fn metas<'s, 'p>(

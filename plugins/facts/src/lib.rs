@@ -6,20 +6,26 @@
 //! no page costs more than a constant beyond its length.
 
 mod author;
+mod class;
 mod date_meaning;
 pub mod dates;
 mod headline;
+mod image;
 mod items;
 pub mod language;
 mod linked;
 mod marks;
 mod names;
 mod nearby;
+mod own;
+mod parts;
 mod profile;
 mod publication_dates;
 mod site;
+mod stamps;
 mod text;
 mod things;
+mod together;
 mod topics;
 
 use std::cell::LazyCell;
@@ -83,6 +89,7 @@ impl Facts {
         let things = things::read(sources.objects);
         let marks = Marks::of(sources.view);
         let site = Site::of(sources, &things);
+        let things = own::first(things, sources, &marks, &site);
         let titles = headline::decide(sources, &things, &marks, &site);
         // Most pages state author and dates, and need no look around.
         let nearby = LazyCell::new(|| Nearby::of(sources, &marks, titles.h1));
@@ -96,7 +103,7 @@ impl Facts {
             modified: times.modified,
             section: topics::section(sources, &things, &marks),
             tags: topics::tags(sources, &things, &marks),
-            image: topics::image(sources, &things, marks.items),
+            image: image::decide(sources, &things, &marks),
             site_name: site.name.or(titles.site),
         }
     }

@@ -3,10 +3,12 @@
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::text::line;
 
+use crate::image::Images;
 use crate::items::Items;
 use crate::linked::Linked;
 use crate::names;
 use crate::text::MAX_BYTES;
+use crate::together::Together;
 
 /// Headings of the first level that are compared.
 const MAX_HEADINGS: usize = 6;
@@ -37,13 +39,15 @@ pub struct Marks {
     /// Whose the properties of Microdata are.
     pub items: Items,
     /// Microdata's `author`.
-    pub author: Option<String>,
-    /// The text of the first `rel=author`.
-    pub linked: Option<String>,
+    pub author: Together,
+    /// The texts of the first `rel=author` and of those beside it.
+    pub linked: Together,
     /// Microdata's dates and `<time pubdate>`, as written.
     pub published: Option<String>,
     /// Microdata's `dateModified`, as written.
     pub modified: Option<String>,
+    /// Microdata's images.
+    pub images: Images,
     /// Links to the content's tags and categories.
     topics: Linked,
 }
@@ -61,6 +65,10 @@ impl Marks {
             if node.tag() == tag::A {
                 marks.topics.read(node);
             }
+            let is_property = node.tag() != tag::META && node.has_attr(attr::ITEMPROP);
+            if is_property {
+                marks.images.read(node, items);
+            }
             match node.tag() {
                 tag::META | tag::LINK => continue,
                 tag::H1 if marks.headings.len() < MAX_HEADINGS => {
@@ -72,18 +80,13 @@ impl Marks {
                 tag::MAIN => main = main.or(Some(node.id())),
                 tag::ARTICLE => article = article.or(Some(node.id())),
                 tag::TIME if marks.time(node) => continue,
-                tag::A
-                    if marks.linked.is_none()
-                        && has(node, attr::REL, "author")
-                        && !items.answers(node) =>
-                {
-                    marks.linked = names::person(node);
+                tag::A if has(node, attr::REL, "author") && !items.answers(node) => {
+                    marks.linked.add(node, || names::person(node));
                 }
                 _ => {}
             }
-            if marks.author.is_none() && has(node, attr::ITEMPROP, "author") && !items.answers(node)
-            {
-                marks.author = named(node);
+            if is_property && has(node, attr::ITEMPROP, "author") && !items.answers(node) {
+                marks.author.add(node, || named(node));
             }
         }
         let body = view.body().map_or(0, |body| body.id());

@@ -1,13 +1,16 @@
 //! Names of authors.
 
+mod behind;
+mod people;
 mod words;
 
 use orbweaver_sdk::dom::Node;
 use orbweaver_sdk::text::{ByFirstByte, collapse, line};
 
-use crate::date_meaning::{CHANGED, PUBLISHED};
-use crate::dates::{self, Manner};
-use words::{INTRODUCTIONS, LABELS, NOT_AUTHORS};
+pub use behind::tells_of_person;
+use behind::{cut, without_role};
+pub use people::{inverted, is_and, is_person};
+use words::{FORMS, INTRODUCTIONS, LABELS, NOT_AUTHORS};
 
 /// Longest name, in bytes and in words.
 const MAX_BYTES: usize = 100;
@@ -20,11 +23,18 @@ pub fn name(text: &str) -> Option<String> {
     bare(strip_introduction(&text).unwrap_or(&text))
 }
 
-/// The name in a text that nothing introduces: without what follows it.
+/// The name in a text that nothing introduces: without what follows it. Several are divided by
+/// commas.
 pub fn bare(text: &str) -> Option<String> {
     let text = collapse(text);
-    let found = cut(&text);
-    is_name(found).then(|| found.to_owned())
+    /// Longest list of names, in bytes.
+    const MAX_LIST: usize = 2_000;
+    let found = Some(cut(&text)).filter(|found| found.len() <= MAX_LIST)?;
+    let list = |text: &str| people::list(text).map(|people| people.join(", "));
+    list(found).or_else(|| {
+        let found = without_role(found);
+        list(&found).or_else(|| is_name(&found).then_some(found))
+    })
 }
 
 /// The element's text if it is a name.
@@ -39,6 +49,13 @@ pub fn person(node: Node<'_>) -> Option<String> {
 
 /// What follows a word that introduces an author, if the text begins with one.
 pub fn strip_introduction(text: &str) -> Option<&str> {
+    // Romanian, and others of its family; "De" begins names.
+    if let Some(rest) = text.strip_prefix("de ")
+        && rest.starts_with(char::is_uppercase)
+        && is_person(rest)
+    {
+        return Some(rest);
+    }
     // Nearly every text fails at its first byte.
     let first = text.chars().next()?.to_lowercase().next()?;
     let first = first_byte(first.encode_utf8(&mut [0; 4]));
@@ -79,79 +96,6 @@ fn after<'t>(text: &'t str, head: &str) -> Option<&'t str> {
     Some(rest.as_str())
 }
 
-/// A byline up to what follows the name: a date, a bar, the word "on" or "Updated".
-fn cut(text: &str) -> &str {
-    const ENDS: &[&str] = &[
-        " | ",
-        " · ",
-        " • ",
-        " – ",
-        " — ",
-        " - ",
-        " // ",
-        " / ",
-        "|",
-        " on ",
-        " in ",
-        " at ",
-        " Updated",
-        " Published",
-        " Posted",
-        " Last ",
-        " am ",
-        " le ",
-        " el ",
-        " il ",
-        " op ",
-        " den ",
-    ];
-    let mut end = text.len();
-    for mark in ENDS {
-        if let Some(at) = text.find(mark).filter(|at| *at > 0) {
-            // A word may be part of a name, where no date or time follows it.
-            let word = mark.trim().chars().all(char::is_alphabetic)
-                && mark.starts_with(' ')
-                && mark.ends_with(' ');
-            let follows = text.get(at + mark.len()..).unwrap_or("");
-            if !word || *mark == " on " || follows.contains(|c: char| c.is_numeric()) {
-                end = end.min(at);
-            }
-        }
-    }
-    let text = text.get(..end).unwrap_or(text);
-    let date = dates::find(text, Manner::of("")).filter(|found| found.start > 0);
-    let text = date
-        .and_then(|found| text.get(..found.start))
-        .unwrap_or(text);
-    before_dates(text)
-        .trim()
-        .trim_end_matches([',', ';', ':', '|', '·', '(', ' '])
-}
-
-/// A byline up to the word that introduces a date.
-fn before_dates(text: &str) -> &str {
-    let lower = text.to_lowercase();
-    // Places are the same in both but for a few letters of a few scripts.
-    if lower.len() != text.len() {
-        return text;
-    }
-    let mut in_word = false;
-    for (at, c) in lower.char_indices() {
-        let begins = c.is_alphabetic() && !in_word;
-        in_word = c.is_alphabetic();
-        if !begins || at == 0 {
-            continue;
-        }
-        let tail = lower.get(at..).unwrap_or("");
-        let first = first_byte(tail);
-        let mut words = CHANGED.iter().chain(PUBLISHED);
-        if words.any(|word| first_byte(word) == first && tail.starts_with(word)) {
-            return text.get(..at).unwrap_or(text);
-        }
-    }
-    text
-}
-
 /// A few words with a letter among them, which are not known to be something else.
 pub fn is_name(text: &str) -> bool {
     let words = text.split(' ').count();
@@ -169,6 +113,12 @@ pub fn is_label(text: &str) -> bool {
     let lower = text.to_lowercase();
     let lower = lower.trim_matches(|c: char| !c.is_alphanumeric());
     LABELS.contains(&lower) || NOT_AUTHORS.iter().any(|begin| lower.starts_with(begin))
+}
+
+/// Whether a word is the legal form of a company: "Inc.", "GmbH".
+pub fn is_legal_form(word: &str) -> bool {
+    let word = word.to_lowercase();
+    FORMS.contains(&word.trim_end_matches(['.', ')']))
 }
 
 fn is_mail(text: &str) -> bool {
@@ -210,6 +160,12 @@ mod tests {
             ("โดย สมชาย ใจดี", Some("สมชาย ใจดี")),
             ("بقلم أحمد علي", Some("أحمد علي")),
             ("มานี", Some("มานี")),
+            ("লেখক: রফিক হাসান", Some("রফিক হাসান")),
+            ("de Ion Popescu", Some("Ion Popescu")),
+            ("de Gaulle", Some("de Gaulle")),
+            ("De Niro Paul", Some("De Niro Paul")),
+            ("Autorius: Jonas Jonaitis", Some("Jonas Jonaitis")),
+            ("ავტორი: გიორგი", Some("გიორგი")),
             ("by", None),
             ("Author", None),
             ("Share", None),

@@ -4,12 +4,14 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::text::{collapse, is_hidden, line};
 
 use crate::Sources;
+use crate::class::Class;
 use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner};
-use crate::marks::{Marks, time_value};
+use crate::marks::{Marks, has, time_value};
 use crate::names;
 use crate::profile::leads_to_profile;
-use crate::text::{CLASS_WORD_BYTES, class_words};
+use crate::stamps::{Dated, dated};
+use crate::together::Place;
 
 /// Nodes after and before the headline that are looked at.
 const AFTER: u32 = 200;
@@ -46,6 +48,24 @@ fn is_footer(node: Node<'_>, h1: Option<u32>) -> bool {
     is_footer && !node.ancestors().take(32).any(is_of_part)
 }
 
+/// Whether a footer is that of the page's text: of the only `article` among the nodes that are looked
+/// at, as the HTML standard has it. Articles of comments are none.
+fn is_of_text(footer: Node<'_>, from: u32, to: u32) -> bool {
+    const LEVELS: usize = 32;
+    let mut around = footer.ancestors().take(LEVELS);
+    let Some(article) = around.find(|n| n.tag() == tag::ARTICLE) else {
+        return false;
+    };
+    let view = footer.view();
+    let is_other = |id: u32| {
+        view.node(id).is_some_and(|node| {
+            node.tag() == tag::ARTICLE && !article.contains(node) && !node.contains(article)
+        })
+    };
+    let is_comment = article.has_class("comment");
+    !is_comment && !around.any(|n| n.tag() == tag::ARTICLE) && !(from..to).any(is_other)
+}
+
 /// A name near the headline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Byline {
@@ -62,6 +82,10 @@ pub struct Nearby {
     pub bylines: Vec<Byline>,
     /// Dates.
     pub stamps: Vec<Stamp>,
+    /// The end of the last footer of a text.
+    footer_end: u32,
+    /// Where the last byline of each doubt stands, with its index.
+    places: Vec<(u8, Place, usize)>,
 }
 
 impl Nearby {
@@ -127,9 +151,17 @@ impl Nearby {
             if !node.is_element() {
                 continue;
             }
-            if is_hidden(node.tag()) || matches!(node.tag(), tag::NAV | tag::FOOTER | tag::SVG) {
+            let skipped = match node.tag() {
+                tag::NAV | tag::SVG => true,
+                tag::FOOTER => !is_of_text(node, from, to),
+                other => is_hidden(other),
+            };
+            if skipped {
                 id = node.end();
                 continue;
+            }
+            if node.tag() == tag::FOOTER {
+                self.footer_end = node.end();
             }
             let class = Class::of(node);
             if class.elsewhere {
@@ -170,7 +202,9 @@ impl Nearby {
         if nodes > MAX_BYLINE_NODES || self.bylines.len() >= MAX_FOUND {
             return;
         }
-        let profile = node.tag() == tag::A && leads_to_profile(node);
+        // Footers link to the people that a text is about.
+        let in_footer = node.id() < self.footer_end;
+        let profile = node.tag() == tag::A && !in_footer && leads_to_profile(node);
         if (class.author || profile)
             && let Some(name) = byline(node)
         {
@@ -179,22 +213,41 @@ impl Nearby {
                 (true, false) => 2,
                 (false, _) => 3,
             };
-            self.bylines.push(Byline { name, doubt });
+            self.byline(node, name, doubt);
         }
         if class.dated && nodes <= 12 && self.stamps.len() < MAX_FOUND {
             let text = line(node);
-            if text.len() <= MAX_TEXT
-                && has_year(&text)
-                && let Some(found) = dates::find(&text, manner)
-            {
-                let meaning = DateMeaning::by(
-                    &[text.get(..found.start).unwrap_or(""), label],
-                    class.updated,
-                    class.published,
-                );
-                self.stamp(found.date, meaning, 1);
+            if text.len() <= MAX_TEXT && has_year(&text) {
+                for Dated { date, meaning, .. } in
+                    dated(&text, label, (class.updated, class.published), manner)
+                {
+                    self.stamp(date, meaning, 1);
+                }
             }
         }
+    }
+
+    /// Adds a byline, or its name to the one that it goes on with: authors have links of their own.
+    fn byline(&mut self, node: Node<'_>, name: String, doubt: u8) {
+        let known = self.places.iter().rposition(|(other, ..)| *other == doubt);
+        let known = known.and_then(|at| self.places.get_mut(at));
+        if let Some((_, place, at)) = known
+            && place.goes_on_with(node)
+            && let Some(byline) = self.bylines.get_mut(*at)
+            && names::is_person(&name)
+            && byline
+                .name
+                .split(", ")
+                .all(|other| names::is_person(other) && other != name)
+        {
+            byline.name.push_str(", ");
+            byline.name.push_str(&name);
+            *place = Place::of(node);
+            return;
+        }
+        self.places
+            .push((doubt, Place::of(node), self.bylines.len()));
+        self.bylines.push(Byline { name, doubt });
     }
 
     fn text(&mut self, text: &str, label: &str, introduced: bool, manner: Manner<'_>) {
@@ -210,18 +263,24 @@ impl Nearby {
                 self.bylines.push(Byline { name, doubt: 4 });
             }
         }
-        if self.stamps.len() < MAX_FOUND
-            && has_year(text)
-            && let Some(found) = dates::find(text, manner)
-        {
-            let before = text.get(..found.start).unwrap_or("");
-            let meaning = DateMeaning::by(&[before, label], false, false);
-            // A date alone, or one whose label tells what it is of; not one in a sentence.
-            let alone = before.trim().is_empty() && text.len() - found.end <= 20;
-            if alone || meaning != DateMeaning::Nothing && before.chars().count() <= 60 {
-                self.stamp(found.date, meaning, 2);
+        if self.stamps.len() < MAX_FOUND && has_year(text) {
+            let mut all = dated(text, label, (false, false), manner).into_iter();
+            let Some(first) = all.next() else { return };
+            let before = text.get(..first.start).unwrap_or("");
+            let meaning = first.meaning;
+            // A date alone, or one that is told what it is of; not one in a sentence.
+            let alone = before.trim().is_empty() && text.len() - first.end <= 20;
+            let doubt = if alone || meaning != DateMeaning::Nothing && before.chars().count() <= 60
+            {
+                2
             } else if is_line_of_facts(text, before) {
-                self.stamp(found.date, meaning, 3);
+                3
+            } else {
+                return;
+            };
+            self.stamp(first.date, meaning, doubt);
+            for other in all {
+                self.stamp(other.date, other.meaning, doubt);
             }
         }
     }
@@ -237,84 +296,6 @@ impl Nearby {
     }
 }
 
-/// What class, id, property and relation of an element say.
-#[derive(Default)]
-struct Class {
-    /// An author's name.
-    author: bool,
-    /// A date of some kind.
-    dated: bool,
-    updated: bool,
-    published: bool,
-    /// Another page's facts, or readers' own.
-    elsewhere: bool,
-}
-
-impl Class {
-    fn of(node: Node<'_>) -> Self {
-        let mut said = 0;
-        for attribute in node.attrs() {
-            if matches!(
-                attribute.id(),
-                attr::CLASS | attr::ID | attr::ITEMPROP | attr::REL
-            ) {
-                said |= class_words(attribute.value())
-                    .map(meaning)
-                    .fold(0, |all, one| all | one);
-            }
-        }
-        // The page itself may be called by any of these words.
-        let whole = matches!(
-            node.tag(),
-            tag::BODY | tag::HTML | tag::MAIN | tag::ARTICLE | tag::H1
-        );
-        Self {
-            author: said & AUTHOR != 0 && said & BESIDE == 0,
-            dated: said & DATED != 0,
-            updated: said & UPDATED != 0,
-            published: said & PUBLISHED != 0,
-            elsewhere: said & ELSEWHERE != 0 && !whole,
-        }
-    }
-}
-
-const AUTHOR: u8 = 1;
-const DATED: u8 = 2;
-const UPDATED: u8 = 4;
-const PUBLISHED: u8 = 8;
-const ELSEWHERE: u8 = 16;
-/// Stands beside an author's name, but is none.
-const BESIDE: u8 = 32;
-
-/// What a word of a class name says.
-fn meaning(word: &[u8]) -> u8 {
-    let mut lower = [0; CLASS_WORD_BYTES];
-    let Some(lower) = lower.get_mut(..word.len()) else {
-        return 0;
-    };
-    lower.copy_from_slice(word);
-    lower.make_ascii_lowercase();
-    match &*lower {
-        b"author" | b"authors" | b"bylines" | b"writer" | b"username" | b"bigusername"
-        | b"contributor" | b"contributors" | b"creator" | b"poster" | b"postauthor" | b"vcard" => {
-            AUTHOR
-        }
-        b"byline" => AUTHOR | DATED,
-        b"date" | b"dates" | b"datetime" | b"time" | b"timestamp" | b"dateline" | b"meta"
-        | b"dt" => DATED,
-        b"published" | b"publish" | b"pubdate" | b"posted" | b"created" => DATED | PUBLISHED,
-        b"updated" | b"modified" | b"revised" | b"lastmod" | b"edited" | b"update" => {
-            DATED | UPDATED
-        }
-        b"comments" | b"recommended" | b"recommendations" | b"sidebar" | b"newsletter"
-        | b"cookie" | b"breadcrumb" | b"breadcrumbs" | b"popular" | b"trending" | b"navbar"
-        | b"menu" | b"related" => ELSEWHERE,
-        b"bio" | b"avatar" | b"image" | b"img" | b"photo" | b"picture" | b"social" | b"count"
-        | b"share" | b"follow" | b"description" | b"role" | b"job" | b"position" => BESIDE,
-        _ => 0,
-    }
-}
-
 /// The names in an element: its runs of text, without introductions and labels, up to the first
 /// that is no name.
 fn byline(node: Node<'_>) -> Option<String> {
@@ -322,6 +303,7 @@ fn byline(node: Node<'_>) -> Option<String> {
     const MAX_NAMES: usize = 6;
     let mut names: Vec<String> = Vec::new();
     let mut joined = false;
+    let mut holder = None;
     let mut skip_to = 0;
     let mut runs = 0;
     for inner in std::iter::once(node).chain(node.descendants()) {
@@ -345,6 +327,8 @@ fn byline(node: Node<'_>) -> Option<String> {
         let text = collapse(text);
         let text = text.as_str();
         let rest = names::strip_introduction(text).unwrap_or(text);
+        let own = own_element(inner, node);
+        let apart = own.is_some() && holder.is_some() && own != holder;
         let lone = rest.trim_matches(|c: char| !c.is_alphanumeric());
         if names.is_empty() {
             if lone.is_empty() || names::is_label(lone) {
@@ -352,14 +336,21 @@ fn byline(node: Node<'_>) -> Option<String> {
             }
             names.push(names::bare(rest).filter(|name| plausible(name))?);
             joined = rest.trim_end().ends_with([',', '&']);
-        } else if is_and(text) {
+            holder = own;
+        } else if names::is_and(text) {
             joined = true;
-        } else if joined && names.len() < MAX_NAMES {
+        } else if apart && names.len() < MAX_NAMES && !joined && !names::is_person(rest) {
+            break;
+        } else if (joined || apart) && names.len() < MAX_NAMES {
             match names::bare(rest).filter(|name| plausible(name)) {
-                Some(name) if !names.contains(&name) => names.push(name),
+                // The second part may be a house: "Ann Lee", "Weaver News".
+                Some(name) if !names.contains(&name) && !tells_of(&names, &name) => {
+                    names.push(name);
+                }
                 _ => break,
             }
             joined = rest.trim_end().ends_with([',', '&']);
+            holder = own;
         } else {
             break;
         }
@@ -367,43 +358,30 @@ fn byline(node: Node<'_>) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+/// Whether a part of a byline tells of the person that is named first.
+fn tells_of(names: &[String], part: &str) -> bool {
+    let first = names.first().filter(|first| names::is_person(first));
+    first.is_some_and(|first| names::tells_of_person(part, first))
+}
+
+/// The link to a person, or the item of a list, within a byline that holds a text: each author has
+/// one.
+fn own_element(text: Node<'_>, byline: Node<'_>) -> Option<u32> {
+    const LEVELS: usize = 4;
+    let mut around = text
+        .ancestors()
+        .take(LEVELS)
+        .take_while(|n| n.id() > byline.id());
+    let is_own = |n: &Node<'_>| {
+        n.tag() == tag::LI
+            || n.tag() == tag::A && (leads_to_profile(*n) || has(*n, attr::REL, "author"))
+    };
+    around.find(is_own).map(|n| n.id())
+}
+
 /// Whether a text is nothing but an introduction: "By".
 fn introduces(label: &str) -> bool {
     label.len() <= 24 && names::strip_introduction(label).is_some_and(str::is_empty)
-}
-
-/// Words and signs between two names.
-fn is_and(text: &str) -> bool {
-    let lower = text
-        .trim_matches(|c: char| c.is_whitespace())
-        .to_lowercase();
-    matches!(
-        lower.as_str(),
-        "," | "&"
-            | "and"
-            | "und"
-            | "et"
-            | "y"
-            | "e"
-            | "en"
-            | "och"
-            | "og"
-            | "ja"
-            | "i"
-            | "a"
-            | "и"
-            | "та"
-            | "και"
-            | "ve"
-            | "dan"
-            | "và"
-            | "و"
-            | "、"
-            | "，"
-            | "/"
-            | ", and"
-            | ";"
-    )
 }
 
 /// Whether a text in a byline's place may be a name: no date, no number of things.
@@ -414,27 +392,18 @@ fn plausible(name: &str) -> bool {
     digits == 0 || words == 1 && digits < name.chars().count().div_ceil(2)
 }
 
-/// Whether what follows "by" in a running text is a person: two to five words that begin with
-/// capitals, in scripts that have them; a short run in others.
+/// Whether what follows "by" in a running text is a person, or several.
 fn looks_like_person(text: &str) -> bool {
-    /// Small words in names.
-    const SMALL: &[&str] = &[
-        "de", "van", "von", "der", "den", "la", "le", "da", "di", "bin", "al", "and", "del", "du",
-    ];
-    let text = text
+    let until = text
         .split(['|', '·', '•', ','])
         .next()
         .unwrap_or(text)
         .trim();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let cased = text.chars().any(|c| c.is_lowercase() || c.is_uppercase());
-    if !cased {
-        return (2..=12).contains(&text.chars().count());
-    }
-    (2..=5).contains(&words.len())
-        && words
-            .iter()
-            .all(|word| SMALL.contains(word) || word.chars().next().is_some_and(char::is_uppercase))
+    names::is_person(until)
+        // All of the text is told of: "Ann Lee in London", "Ann Lee (Reuters)".
+        || names::bare(text).is_some_and(|name| {
+            name.split(", ").all(names::is_person)
+        }) && !text.ends_with(['.', '!', '?', '…', ':'])
 }
 
 /// Whether a text with a date after `before` tells where it comes from, and is no sentence:
@@ -474,7 +443,8 @@ fn has_year(text: &str) -> bool {
     });
     // `14.3.24`, and digits of other scripts.
     western
-        || bytes.windows(3).any(|three| matches!(three, [d, b'.' | b'/', y] if d.is_ascii_digit() && y.is_ascii_digit()))
+        || bytes.windows(3).any(|three| matches!(three, [d, b'.' | b'/' | b'-', y] if d.is_ascii_digit() && (y.is_ascii_digit() || *y == b' ')))
+        || text.contains('년')
         || text.chars().any(|c| !c.is_ascii() && c.is_numeric())
 }
 
@@ -523,6 +493,38 @@ mod tests {
             ),
             ("<p>Von Anna Müller</p>", "Anna Müller"),
             ("<p>作者：王小明</p>", "王小明"),
+            (
+                "<p class=meta><a href=/author/ann>Ann Lee</a> and <a href=/author/bo>Bo Lim</a></p>",
+                "Ann Lee, Bo Lim",
+            ),
+            (
+                "<div class=authors><a href=/author/ann>Ann Lee</a><a href=/author/bo>Bo Lim</a></div>",
+                "Ann Lee, Bo Lim",
+            ),
+            (
+                "<ul class=authors><li>Ann Lee<li>Bo Lim</ul>",
+                "Ann Lee, Bo Lim",
+            ),
+            (
+                "<p><span class=author>Ann Lee</span>, <span class=author>Bo Lim</span> und <span class=author>Cy Day</span></p>",
+                "Ann Lee, Bo Lim, Cy Day",
+            ),
+            (
+                "<p class=byline><b>Ann Lee</b>, <i>Weaver News</i></p>",
+                "Ann Lee",
+            ),
+            (
+                "<div class=author><a href=/author/ann>Ann Lee</a><a href=/author/ann/posts>All posts</a></div>",
+                "Ann Lee",
+            ),
+            // Teasers have authors of their own.
+            (
+                "<div><h3>One</h3><a href=/author/ann>Ann Lee</a></div><div><h3>Two</h3><a href=/author/bo>Bo Lim</a></div>",
+                "Ann Lee",
+            ),
+            ("<p>By Jane Doe in London</p>", "Jane Doe"),
+            ("<p>By Ann Lee and Bo Lim</p>", "Ann Lee, Bo Lim"),
+            ("<p>By Jane Doe (Reuters)</p>", "Jane Doe"),
         ] {
             assert_eq!(
                 bylines(html).first().map(String::as_str),
@@ -538,6 +540,8 @@ mod tests {
             "<div class=author-bio>Ann Lee writes about webs.</div>",
             "<img class=author-avatar alt='Ann Lee'>",
             "<p>By the way, spiders are not insects.</p>",
+            "<p>By Monday Ann was in London.</p>",
+            "<p>By and large, Ann and Bo are in London</p>",
             "<div class=author>3 comments</div>",
             "<nav><a href=/author/ann>Ann Lee</a></nav>",
             "<div class=related><span class=author>Ann Lee</span></div>",

@@ -67,6 +67,7 @@ pub fn decide<'n>(
             )
             .filter(is_past)
         })
+        .or_else(|| of_film(things, manner).filter(is_past))
         .or_else(|| marks.published.as_ref().and_then(read).filter(is_past))
         .or_else(|| {
             let of_page = things.iter().filter(|thing| of_page(thing));
@@ -167,6 +168,35 @@ fn stated<'t, 'o: 't>(
         .filter(|thing| thing.is_text())
         .find_map(date)
         .or_else(|| own().filter(|thing| !thing.is(PARTS)).find_map(date))
+}
+
+/// When the film was published that the page is about, and nothing else. A film that has another
+/// name stands on the page of a section.
+fn of_film(things: &[Thing<'_>], manner: Manner<'_>) -> Option<String> {
+    /// Things that are no content.
+    const FRAME: &[&str] = &[
+        "WebSite",
+        "Person",
+        "ImageObject",
+        "BreadcrumbList",
+        "ListItem",
+        "SiteNavigationElement",
+        "WPHeader",
+        "WPFooter",
+    ];
+    let is_frame = |thing: &Thing<'_>| {
+        thing.is(FRAME)
+            || thing.is(PAGES)
+            || thing.is_answer()
+            || thing.kinds().any(|kind| kind.ends_with("Organization"))
+    };
+    let mut content = things.iter().filter(|thing| !is_frame(thing));
+    let (film, None) = (content.next()?, content.next()) else {
+        return None;
+    };
+    let date = film.published.or(film.uploaded);
+    let date = date.filter(|_| film.is(&["VideoObject"]) && film.is_own)?;
+    dates::read(&things::text(date)?, manner)
 }
 
 /// `…/2024/03/14/…`, `…/2024-03-14-…` and `…/14-03-2024-…` in the path.

@@ -82,6 +82,11 @@ impl Site {
             .collect();
     }
 
+    /// Whether a text is a name that the page states.
+    pub fn is_stated(&self, text: &str) -> bool {
+        self.stated.contains(&letters(text))
+    }
+
     /// Whether a text is the site's name: one that the page states, or one that the host's
     /// name is made of.
     pub fn is_name(&self, text: &str) -> bool {

@@ -33,6 +33,18 @@ pub struct Thing<'o> {
     pub keywords: Option<&'o str>,
     /// `image`.
     pub image: Option<&'o str>,
+    /// `thumbnailUrl`.
+    pub thumbnail: Option<&'o str>,
+    /// `contentUrl`: of a file.
+    pub file: Option<&'o str>,
+    /// `uploadDate`: of a film.
+    pub uploaded: Option<&'o str>,
+    /// `url`.
+    pub url: Option<&'o str>,
+    /// `mainEntityOfPage`.
+    pub page: Option<&'o str>,
+    /// Whether it is known to be what the page is about.
+    pub is_own: bool,
 }
 
 impl<'o> Thing<'o> {
@@ -59,6 +71,11 @@ impl<'o> Thing<'o> {
                 "\"articleSection\"" => &mut thing.section,
                 "\"keywords\"" => &mut thing.keywords,
                 "\"image\"" => &mut thing.image,
+                "\"thumbnailUrl\"" => &mut thing.thumbnail,
+                "\"contentUrl\"" => &mut thing.file,
+                "\"uploadDate\"" => &mut thing.uploaded,
+                "\"url\"" => &mut thing.url,
+                "\"mainEntityOfPage\"" => &mut thing.page,
                 "\"mainEntity\"" => &mut main,
                 _ => continue,
             };

@@ -1,10 +1,9 @@
-//! Section, tags and main image.
+//! Section and tags.
 
 use orbweaver_sdk::jsonld::{self, decode_entities};
 use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
-use crate::items::Items;
 use crate::marks::Marks;
 use crate::text::plain;
 use crate::things::{self, Thing};
@@ -75,36 +74,4 @@ pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks) -> Vec<S
         tags = marks.linked_topics().1;
     }
     tags
-}
-
-/// The URL of the image that stands for the page, as written.
-pub fn image(sources: &Sources<'_>, things: &[Thing<'_>], items: Items) -> Option<String> {
-    let metas = [
-        "og:image:secure_url",
-        "og:image",
-        "og:image:url",
-        "twitter:image",
-        "twitter:image:src",
-        "image",
-        "thumbnail",
-    ];
-    let stated = || {
-        let others = &[
-            "WebSite",
-            "Organization",
-            "Person",
-            "ImageObject",
-            "BreadcrumbList",
-        ];
-        let mut content = things.iter().filter(|thing| !thing.is(others));
-        content.find_map(|thing| {
-            let image = jsonld::elements(thing.image?).next()?;
-            things::text(jsonld::get(image, "url").unwrap_or(image))
-        })
-    };
-    let told = metas.iter().find_map(|name| {
-        let name = std::slice::from_ref(name);
-        items.metas(sources.head, name).next().map(collapse)
-    });
-    told.or_else(stated)
 }

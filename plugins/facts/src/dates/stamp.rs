@@ -29,6 +29,13 @@ pub fn iso(value: &str) -> Option<String> {
             let (year, month, day) = (value.get(..4)?, value.get(4..6)?, value.get(6..8)?);
             with_time(number(year)?, number(month)?, number(day)?, rest)
         }
+        (12 | 14, None) => {
+            let (date, time) = value.split_at_checked(8)?;
+            let (year, month, day) = (date.get(..4)?, date.get(4..6)?, date.get(6..)?);
+            // Any other number of that length is no date.
+            time_of_day(time)?;
+            with_time(number(year)?, number(month)?, number(day)?, time)
+        }
         (10, None) => unix(value.parse().ok()?),
         (13, None) => unix(value.parse::<u64>().ok()? / 1000),
         _ => None,
@@ -149,32 +156,42 @@ fn half_of_day(rest: &str) -> (Option<Half>, &str) {
     (None, rest)
 }
 
-/// The offset that a time ends with: `Z`, `+02:00`, or nothing.
+/// The offset that a time is followed by: `Z`, `+02:00`, or nothing. Programs write a name behind
+/// it (`+0000 UTC`, `Z[UTC]`), before it (`GMT+0100`), or in place of it (`EST`).
 fn zone(rest: &str) -> String {
     let rest = rest.trim_start();
-    if ["Z", "z", "UTC", "GMT"].contains(&rest) {
-        return "Z".to_owned();
+    let end = rest
+        .find(|c: char| c.is_whitespace() || matches!(c, '[' | '(' | ',' | ';' | ')'))
+        .unwrap_or(rest.len());
+    let token = rest.get(..end).unwrap_or(rest);
+    let letters = token.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let (name, offset) = token.split_at_checked(letters).unwrap_or((token, ""));
+    let is = |known: &&str| name.eq_ignore_ascii_case(known);
+    let is_universal = ["Z", "UTC", "GMT", "UT"].iter().any(&is);
+    if offset.is_empty() {
+        let named = || ZONES.iter().find(|(known, _)| is(known));
+        return if is_universal {
+            "Z".to_owned()
+        } else {
+            named().map_or_else(String::new, |(_, offset)| (*offset).to_owned())
+        };
     }
-    let mut sign = "+";
-    let digits = match rest.as_bytes().first() {
-        Some(b'+') => rest.get(1..),
-        Some(b'-') => {
-            sign = "-";
-            rest.get(1..)
-        }
-        _ => None,
+    if !name.is_empty() && (!is_universal || name.len() == 1) {
+        return String::new();
+    }
+    let mut signs = offset.chars();
+    let sign = match signs.next() {
+        Some('+') => '+',
+        Some('-' | '−') => '-',
+        _ => return String::new(),
     };
-    let digits: String = digits
-        .unwrap_or("")
-        .chars()
-        .filter(|c| *c != ':')
-        .take(5)
-        .collect();
-    let (hours, minutes) = match digits.len() {
-        2 => (number(&digits), Some(0)),
-        4 => (
-            digits.get(..2).and_then(number),
-            digits.get(2..).and_then(number),
+    let offset = signs.as_str();
+    let (hours, minutes) = match (offset.split_once(':'), offset.len()) {
+        (Some((hours, minutes)), 4 | 5) => (number(hours), number(minutes)),
+        (None, 1 | 2) => (number(offset), Some(0)),
+        (None, 4) => (
+            offset.get(..2).and_then(number),
+            offset.get(2..).and_then(number),
         ),
         _ => return String::new(),
     };
@@ -182,6 +199,31 @@ fn zone(rest: &str) -> String {
         (Some(hours @ 0..=14), Some(minutes @ 0..=59)) => format!("{sign}{hours:02}:{minutes:02}"),
         _ => String::new(),
     }
+}
+
+/// Names of zones that mean one offset: those of RFC 2822, but for CST, which Java writes in China,
+/// too, and others that nobody else uses.
+const ZONES: &[(&str, &str)] = &[
+    ("EST", "-05:00"),
+    ("EDT", "-04:00"),
+    ("CDT", "-05:00"),
+    ("MST", "-07:00"),
+    ("MDT", "-06:00"),
+    ("PST", "-08:00"),
+    ("PDT", "-07:00"),
+    ("CET", "+01:00"),
+    ("CEST", "+02:00"),
+    ("EET", "+02:00"),
+    ("EEST", "+03:00"),
+    ("MSK", "+03:00"),
+    ("JST", "+09:00"),
+    ("KST", "+09:00"),
+];
+
+/// A date with a time, from its parts; `time` is what follows the date.
+pub fn at_time(date: &str, time: &str) -> Option<String> {
+    let number = |range: std::ops::Range<usize>| date.get(range).and_then(number);
+    with_time(number(0..4)?, number(5..7)?, number(8..10)?, time)
 }
 
 /// The number of the day of an ISO 8601 date in the Gregorian calendar, counted from a day long ago;
@@ -268,6 +310,33 @@ mod tests {
             ("2024-03-14T99:00", "2024-03-14"),
             ("2024-03-14 and more", "2024-03-14"),
             ("2024-02-29", "2024-02-29"),
+            ("20240314100005", "2024-03-14T10:00:05"),
+            ("202403141000", "2024-03-14T10:00"),
+            // Go, Java, Python, browsers.
+            ("2024-03-14 10:00:00 +0000 UTC", "2024-03-14T10:00:00+00:00"),
+            (
+                "2024-03-14 10:00:00.5 -0700 MST m=+0.1",
+                "2024-03-14T10:00:00.5-07:00",
+            ),
+            ("2024-03-14T10:00:00Z[UTC]", "2024-03-14T10:00:00Z"),
+            (
+                "2024-03-14T10:00:00+01:00[Europe/Berlin]",
+                "2024-03-14T10:00:00+01:00",
+            ),
+            ("2024-03-14 10:00 GMT+2", "2024-03-14T10:00+02:00"),
+            ("2024-03-14 10:00 UTC-5", "2024-03-14T10:00-05:00"),
+            ("2024-03-14 10:00 UTC+05:30", "2024-03-14T10:00+05:30"),
+            ("2024-03-14 10:00 GMT+0100 (CET)", "2024-03-14T10:00+01:00"),
+            ("2024-03-14T10:00:00−03:00", "2024-03-14T10:00:00-03:00"),
+            ("2024-03-14 10:00 utc", "2024-03-14T10:00Z"),
+            ("2024-03-14 10:00 am EST", "2024-03-14T10:00-05:00"),
+            ("2024-03-14 10:00 CEST", "2024-03-14T10:00+02:00"),
+            // China or Chicago: no zone is better than a wrong one.
+            ("2024-03-14 10:00 CST", "2024-03-14T10:00"),
+            ("2024-03-14 10:00 Uhr", "2024-03-14T10:00"),
+            ("2024-03-14 10:00 +99:00", "2024-03-14T10:00"),
+            ("2024-03-14 10:00 Z5", "2024-03-14T10:00"),
+            ("2024-03-14 10:00 +1é", "2024-03-14T10:00"),
             ("1700000000", "2023-11-14T22:13:20Z"),
             ("1700000000123", "2023-11-14T22:13:20Z"),
         ] {
@@ -296,6 +365,9 @@ mod tests {
             "2024-03-é",
             "é024-03-14",
             "9999-12-31",
+            "20241399100005",
+            "202403149900",
+            "99999999999999",
         ] {
             assert_eq!(iso(value), None, "{value}");
         }

@@ -199,3 +199,59 @@ fn a_day_to_come_beside_the_headline_hides_no_other_one() {
             .header("date", "Sat, 28 Feb 2026 23:00:00 GMT"));
     assert_eq!(found.published.as_deref(), Some("2026-02-01"));
 }
+
+#[test]
+fn one_line_may_tell_both_times() {
+    for line in [
+        "<p class=meta>Published March 5, 2024 | Updated March 7, 2024</p>",
+        "<p>Published March 5, 2024 | Updated March 7, 2024</p>",
+        "<p>March 5, 2024 (updated March 7, 2024)</p>",
+        "<div class=date>March 5, 2024 – Last updated on March 7, 2024</div>",
+        "<p>publié le 5 mars 2024 à 08h15, mis à jour le 7 mars 2024</p>",
+        "<p class=date>2024年3月5日 公開 2024年3月7日 更新</p>",
+    ] {
+        let found = facts(&format!("<h1>Webs</h1>{line}<p>Spiders came back.</p>"));
+        assert_eq!(
+            (found.published.as_deref(), found.modified.as_deref()),
+            (Some("2024-03-05"), Some("2024-03-07")),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn the_footer_of_the_text_tells_of_it() {
+    let facts_of = |footer: &str| {
+        format!(
+            "<footer class=node__meta><div>Submitted by <span><a class=username>{footer}</a></span> on <span>Tue, 03/05/2024 - 10:00</span></div></footer>"
+        )
+    };
+    let anna = facts_of("Anna Lee");
+    for html in [
+        format!("<html lang=en><h1>T</h1><article class=node>{anna}<p>Words</p></article>"),
+        format!("<html lang=en><article class=node><h1>T</h1><p>Words</p>{anna}</article>"),
+        format!(
+            "<html lang=en><article><h1>T</h1><p>Words</p>{anna}</article><footer>© Bo Lim</footer>"
+        ),
+    ] {
+        let found = facts(&html);
+        assert_eq!(
+            (found.author.as_deref(), found.published.as_deref()),
+            (Some("Anna Lee"), Some("2024-03-05")),
+            "{html}"
+        );
+    }
+    for html in [
+        // Of several texts, of a comment, of the page.
+        format!("<h1>Blog</h1><article>{anna}</article><article>{anna}</article>"),
+        format!("<article><h1>T</h1><article class=comment>{anna}</article></article>"),
+        format!("<h1>T</h1><article class=comment>{anna}</article>"),
+        format!("<h1>T</h1><p>Words</p>{anna}"),
+        // Whom the text is about.
+        "<h1>T</h1><article>Words<footer>See <a href=/person/anna>Anna Lee</a></footer></article>"
+            .to_owned(),
+    ] {
+        let found = facts(&html);
+        assert_eq!((found.author, found.published), (None, None), "{html}");
+    }
+}

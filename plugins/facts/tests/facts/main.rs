@@ -2,8 +2,12 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod authors;
 mod dates;
+mod images;
 mod items;
+mod own;
+mod titles;
 
 use orbweaver_facts::{Facts, Sources, language};
 use orbweaver_sdk::head::Head;

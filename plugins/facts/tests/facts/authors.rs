@@ -1,0 +1,100 @@
+//! Several authors, and what stands around their names.
+
+use crate::facts;
+
+#[test]
+fn all_authors_of_a_text_are_named() {
+    const BOTH: &str = "Ann Lee, Bo Lim";
+    for (html, expected) in [
+        (
+            "<p>By <a rel=author href=/x/ann>Ann Lee</a> and <a rel=author href=/x/bo>Bo Lim</a></p>",
+            BOTH,
+        ),
+        (
+            "<ul><li><a rel=author href=/x/ann>Ann Lee</a><li><a rel=author href=/x/bo>Bo Lim</a></ul>",
+            BOTH,
+        ),
+        (
+            "<p><a rel=author href=/x/ann>Ann Lee</a>, Weaver News, and <a rel=author href=/x/bo>Bo Lim</a></p>",
+            BOTH,
+        ),
+        (
+            "<p><a rel=author href=/x/ann><img></a><a rel=author href=/x/ann>Ann Lee</a> <a rel=author href=/x/ann>Her posts</a></p>",
+            "Ann Lee",
+        ),
+        (
+            "<div><span itemprop=author itemscope itemtype=https://schema.org/Person><b itemprop=name>Ann Lee</b><i itemprop=jobTitle>Editor</i></span>
+             <span itemprop=author itemscope itemtype=https://schema.org/Person><b itemprop=name>Bo Lim</b></span></div>",
+            BOTH,
+        ),
+        (
+            "<h1>T</h1><div class=meta><a href=/author/ann>Ann Lee</a>, <a href=/author/bo>Bo Lim</a></div>",
+            BOTH,
+        ),
+        (
+            "<h1>T</h1><div class=authors><a href=/author/ann>Ann Lee</a> <a href=/author/bo>Bo Lim</a></div>",
+            BOTH,
+        ),
+        ("<meta name=author content='Ann Lee; Bo Lim'>", BOTH),
+        ("<meta name=author content='Ann Lee and Bo Lim'>", BOTH),
+        ("<meta name=author content='Ann Lee &amp;amp; Bo Lim'>", BOTH),
+        (
+            "<meta name=citation_author content='Lee, Ann'><meta name=citation_author content='Lim, Bo'>",
+            BOTH,
+        ),
+        (
+            "<meta name=citation_authors content='Lee, Ann; Lim, Bo'>",
+            BOTH,
+        ),
+        (
+            "<meta name=DC.creator content='Lee, Ann'><meta name=DC.creator content='García Lim, Bo'>",
+            "Ann Lee, Bo García Lim",
+        ),
+        ("<meta name=DC.creator content='Ann Lee, Bo Lim'>", BOTH),
+        (
+            r#"<script type=application/ld+json>{"@type":"Article","author":"Ann Lee and Bo Lim"}</script>"#,
+            BOTH,
+        ),
+        // The next text has an author of its own.
+        (
+            "<div><h2>One</h2><a rel=author href=/x/ann>Ann Lee</a><p>Words</p><h2>Two</h2><a rel=author href=/x/bo>Bo Lim</a></div>",
+            "Ann Lee",
+        ),
+        (
+            "<ul><li><a rel=author href=/x/ann>Ann Lee</a> on webs<li><a rel=author href=/x/bo>Bo Lim</a> on silk</ul>",
+            "Ann Lee",
+        ),
+        ("<meta name=author content='Lee, Ann'>", "Lee, Ann"),
+    ] {
+        assert_eq!(facts(html).author.as_deref(), Some(expected), "{html}");
+    }
+}
+
+#[test]
+fn markup_and_callings_are_no_part_of_a_name() {
+    for (content, expected) in [
+        ("&lt;a href=/x&gt;Ann Lee&lt;/a&gt;", "Ann Lee"),
+        ("Ann Lee, Senior Editor", "Ann Lee"),
+        ("Jane Doe, M.D., Ph.D.", "Jane Doe"),
+        ("홍길동 기자", "홍길동"),
+        ("山田 太郎（記者）", "山田 太郎"),
+        ("Ann Lee (Reuters)", "Ann Lee"),
+    ] {
+        for html in [
+            format!("<meta name=author content='{content}'>"),
+            format!(
+                "<script type=application/ld+json>{{\"@type\":\"Article\",\"author\":{{\"name\":\"{content}\"}}}}</script>"
+            ),
+        ] {
+            assert_eq!(facts(&html).author.as_deref(), Some(expected), "{html}");
+        }
+    }
+}
+
+#[test]
+fn authors_beyond_number_cost_no_more() {
+    let link = |n| format!("<a rel=author href=/x/{n}>Ann Lee{n}</a>, ");
+    let html: String = (0..2000).map(link).collect();
+    let found = facts(&html).author.unwrap_or_default();
+    assert_eq!(found.split(", ").count(), 20);
+}
