@@ -2,6 +2,7 @@
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
+use crate::figure::Figures;
 use crate::kind::Kind;
 use crate::lines;
 use crate::measure::{BLOCK, DROP, HEADING, Info, Measured, PICTURE, SKIP, get};
@@ -27,6 +28,7 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
     // Running text so far.
     let mut seen = 0u32;
     let titles = Titles::of(view);
+    let figures = Figures::of(view, info, node);
     let mut line = String::with_capacity(256);
     let mut id = root + 1;
     while id < node.end() {
@@ -48,7 +50,9 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
             me.link as f32 / me.chars as f32
         };
         let picture = me.tag == tag::FIGCAPTION
-            || small && (me.tag == tag::FIGURE && !doc || me.marks & CAPTION != 0);
+            || small
+                && (me.tag == tag::FIGURE && !doc || me.marks & CAPTION != 0)
+                && !(me.tag == tag::FIGURE && figures.hold_text(here));
         if picture {
             if let Some(me) = info.get_mut(id as usize) {
                 me.state |= PICTURE;
@@ -238,7 +242,8 @@ impl Titles {
     }
 }
 
-fn letters(text: &str) -> String {
+/// The letters and digits of a text in lower case.
+pub fn letters(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars().filter(|c| c.is_alphanumeric()) {
         if c.is_ascii() {

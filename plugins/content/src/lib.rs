@@ -14,6 +14,7 @@ mod content;
 mod context;
 mod decide;
 pub mod features;
+mod figure;
 mod forest;
 mod html;
 pub mod invisible;
