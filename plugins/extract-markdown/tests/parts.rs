@@ -133,3 +133,93 @@ fn a_quotation_that_repeats_the_text_is_a_picture_of_it() {
         assert_eq!(text.matches(QUOTE).count(), 1, "{text}");
     }
 }
+
+const LIST: &str = "<ul><li>Gaggia Classic, for people who like to tinker</li>\
+                    <li>Rancilio Silvia, heavy and built for decades</li></ul>";
+const LEVER: &str = "<p>Levers are for those who like work, and they have been built in Milan for seventy years.</p>";
+
+#[test]
+fn a_heading_that_begins_like_an_announcement_heads_its_text() {
+    for heading in [
+        "Most popular machines in 2024",
+        "More on temperature",
+        "More in detail: the pump",
+        "Trending now among baristas",
+        "Share this machine with a flatmate?",
+        "Sign up for a course",
+        "Explore more exotic beans",
+        "Most read manuals",
+        "Similar products from other makers",
+        "Tags",
+        "Topics",
+        "Comments",
+        "Newsletter",
+        "Related topics",
+    ] {
+        for (part, with) in [
+            (LIST, "Gaggia Classic"),
+            (TABLE, "28 s"),
+            (LEVER, "seventy years"),
+        ] {
+            let inner = format!("<h2>{heading}</h2>{part}");
+            check(&inner, &[heading, with], &[]);
+            let more = format!("<h2>{heading}</h2>{part}<h2>The end of it</h2>{LEVER}");
+            check(&more, &[heading, with, "The end of it"], &[]);
+        }
+        let boxed = format!("<section><div><h2>{heading}</h2></div><div>{TABLE}</div></section>");
+        check(&boxed, &["28 s"], &[]);
+    }
+    for heading in ["Tags", "Topics"] {
+        for part in [LIST, TABLE] {
+            let inner = format!("<section id=s><h2>{heading}</h2>{part}</section>");
+            for text in formats(DOCS, &page(&inner)) {
+                assert!(text.contains(heading), "{heading}: {text}");
+                assert!(
+                    text.contains("Gaggia") || text.contains("28 s"),
+                    "{heading}: {text}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_an_announcement_announces_goes() {
+    let links = "<ul><li><a href=/p>Gulls in the harbour of the town</a></li><li><a href=/q>Crows on the roof of the hall</a></li></ul>";
+    let teasers = "<ul><li><a href=/p>Gulls in the harbour</a><p>12 May, by Ann</p></li><li><a href=/q>Crows on the roof</a><p>13 May, by Ann</p></li></ul>";
+    for heading in [
+        "Related topics",
+        "Most popular",
+        "More on birds",
+        "Explore more",
+        "Most read",
+    ] {
+        for part in [links, teasers] {
+            check(
+                &format!("<h2>{heading}</h2>{part}"),
+                &[],
+                &[heading, "Gulls", "Crows"],
+            );
+            let boxed = format!("<section><h2>{heading}</h2><div>{part}</div></section>");
+            check(&boxed, &[], &[heading, "Gulls", "Crows"]);
+        }
+    }
+    for part in [
+        "<h3>Sign up for our letter</h3><p>The best of coffee in your inbox, on every Sunday morning of the year.</p><form><input name=mail><button>Go</button></form>",
+        "<div><h3>Newsletter</h3><p>The best of coffee in your inbox, on every Sunday morning.</p></div>",
+        "<h3>Comments</h3><ul><li><b>Bob</b><p>What nonsense this is, as always.</p></li><li><b>Eve</b><p>No, Bob, you are wrong.</p></li></ul>",
+        "<h3>Tags</h3><ul><li><a href=/t/coffee>coffee</a></li><li><a href=/t/water>water</a></li></ul>",
+        "<h4>Share this story</h4><ul><li><a href=//f.example>Facebook</a></li><li><a href=//x.example>Twitter</a></li></ul>",
+    ] {
+        let words = [
+            "letter",
+            "Newsletter",
+            "Comments",
+            "Tags",
+            "Share",
+            "nonsense",
+            "Facebook",
+        ];
+        check(part, &[], &words);
+    }
+}
