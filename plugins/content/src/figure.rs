@@ -3,7 +3,7 @@
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
-use crate::clean;
+use crate::headings::letters;
 use crate::measure::{BLOCK, DROP, Info, SKIP, get};
 use crate::table::{Shape, has_content};
 use crate::words::CAPTION;
@@ -98,7 +98,7 @@ impl Figures {
         if !quotes.is_empty() {
             let said = letters_outside(view, info, root);
             for quote in quotes {
-                let is_again = clean::letters(&quote.text_content());
+                let is_again = letters(&quote.text_content());
                 if is_again.len() >= SHORTEST_QUOTE && said.contains(&is_again) {
                     let inside = quote.id()..quote.end();
                     found.parts.retain(|id| !inside.contains(id));
@@ -130,7 +130,7 @@ fn letters_outside(view: &View<'_>, info: &[Info], root: Node<'_>) -> String {
             continue;
         }
         if node.is_text() {
-            said.push_str(&clean::letters(node.text()));
+            said.push_str(&letters(node.text()));
         }
         id += 1;
     }

@@ -16,6 +16,7 @@ mod decide;
 pub mod features;
 mod figure;
 mod forest;
+pub mod headings;
 mod html;
 pub mod invisible;
 mod kind;

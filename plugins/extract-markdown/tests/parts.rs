@@ -223,3 +223,55 @@ fn what_an_announcement_announces_goes() {
         check(part, &[], &words);
     }
 }
+
+#[test]
+fn first_level_headings_head_parts_of_the_text() {
+    let water = "A word about water";
+    let part = format!(
+        "<h1>{water}</h1>{LEVER}<h1>Beans</h1>{LIST}<h1>Numbers</h1><figure><img src=/a.jpg></figure>{TABLE}"
+    );
+    for (url, class) in [
+        (URL, ""),
+        (URL, "docs"),
+        (DOCS, ""),
+        ("https://beans.example/", ""),
+    ] {
+        let html = page(&part).replace("<body>", &format!("<body class='{class}'>"));
+        let [text, markdown] = formats(url, &html);
+        for heading in [water, "Beans", "Numbers"] {
+            let lines = text.lines().filter(|line| *line == heading);
+            assert_eq!(lines.count(), 1, "{url}: {heading}: {text}");
+            assert!(
+                markdown.contains(&format!("\n# {heading}\n")),
+                "{url}: {markdown}"
+            );
+        }
+        assert!(!text.contains("Coffee at home"), "{url}: {text}");
+        assert!(
+            markdown.starts_with("# Coffee at home\n"),
+            "{url}: {markdown}"
+        );
+        assert_eq!(markdown.matches("Coffee at home").count(), 1, "{markdown}");
+    }
+    // The site's name is one, and the headline comes second.
+    let named = page(&part).replace("<a href=/>Beans</a>", "<h1><a href=/>Beans</a></h1>");
+    let [text, markdown] = formats(URL, &named);
+    assert!(
+        text.contains(water) && !text.contains("Coffee at home"),
+        "{text}"
+    );
+    assert!(markdown.starts_with("# Coffee at home\n"), "{markdown}");
+}
+
+#[test]
+fn first_level_headings_that_head_nothing_go() {
+    for heading in [
+        "<h1>Coffee at home</h1>",
+        "<div class=box><a href=/big><img src=/a.jpg></a><h1>A long row of cups</h1></div>",
+        "<div><h1>A long row of cups</h1><ul><li><a href=/p>Gulls in the harbour</a></li><li><a href=/q>Crows</a></li></ul></div>",
+    ] {
+        let [text, _] = formats(URL, &page(heading));
+        assert!(!text.contains("Coffee at home"), "{text}");
+        assert!(!text.contains("row of cups"), "{text}");
+    }
+}
