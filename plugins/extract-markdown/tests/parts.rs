@@ -275,3 +275,45 @@ fn first_level_headings_that_head_nothing_go() {
         assert!(!text.contains("row of cups"), "{text}");
     }
 }
+
+const NOTE: &str = "Mind the steam of the machine.";
+
+#[test]
+fn notes_are_of_the_text() {
+    for note in [
+        format!(
+            "<aside class='starlight-aside starlight-aside--tip'><p class=starlight-aside__title>Tip</p><div class=starlight-aside__content><p>{NOTE}</p></div></aside>"
+        ),
+        format!(
+            "<aside class='c-aside c-aside--plain'><div class=c-aside__body><div class=c-aside__text>{NOTE}</div></div></aside>"
+        ),
+        format!("<aside role=note><p>{NOTE}</p></aside>"),
+        format!("<aside role=doc-footnote><p>{NOTE} <a href='#r'>back</a></p></aside>"),
+        format!("<div class=sidebar role=note><p>{NOTE}</p></div>"),
+        format!("<aside class=topic><p class=topic-title>About steam</p><p>{NOTE}</p></aside>"),
+        format!("<aside class=sidebar><p class=sidebar-title>About steam</p><p>{NOTE}</p></aside>"),
+        format!("<aside class=notice>{NOTE}</aside>"),
+        format!("<aside data-type=sidebar><h5>About steam</h5><p>{NOTE}</p></aside>"),
+    ] {
+        for url in [URL, DOCS] {
+            check_at(url, &note, &[NOTE], &[]);
+        }
+    }
+}
+
+#[test]
+fn other_asides_are_not() {
+    let links = "<ul><li><a href=/p>Gulls in the harbour</a></li><li><a href=/q>Crows on the roof</a></li></ul>";
+    for aside in [
+        format!("<aside><p>{NOTE}</p></aside>"),
+        format!("<aside class=sidebar><p>{NOTE}</p></aside>"),
+        format!("<aside class=topic><h4>Topics</h4>{links}</aside>"),
+        format!("<aside class=info role=doc-toc>{links}</aside>"),
+        format!("<aside role=note>{links}</aside>"),
+        format!("<div class=sidebar><div class=sidebar__content><p>{NOTE}</p></div></div>"),
+    ] {
+        for url in [URL, DOCS] {
+            check_at(url, &aside, &[], &[NOTE, "Gulls"]);
+        }
+    }
+}
