@@ -3,10 +3,11 @@
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::kind::Kind;
+use crate::label;
 use crate::measure::{BLOCK, DROP, HIDE, Info, Measured, SKIP, TITLED, get};
 use crate::steps;
 use crate::words::{
-    AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, SIDE, STRONG,
+    AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, SIDE, STRONG, TAB, TOOL,
 };
 
 /// Share of the page's running text above which no class name makes a box boilerplate.
@@ -58,8 +59,15 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
                     || beside && node.ancestors().take(NOTE_DEPTH).any(is_callout)
             })
         };
+        // What is left of buttons are lines of the text.
+        let is_label = |me: &Info| {
+            me.marks & bad == TOOL
+                && (me.tag == tag::BUTTON
+                    || me.marks & TAB != 0 && view.node(id as u32).is_some_and(label::opens_text))
+        };
         // Few nodes are boilerplate, so the rest is asked of few.
-        if is_boilerplate(me, bad) && !is_major(me) && !is_note(me) || bad & CONSENT & me.marks != 0
+        if is_boilerplate(me, bad) && !is_major(me) && !is_note(me) && !is_label(me)
+            || bad & CONSENT & me.marks != 0
         {
             me.state |= DROP;
         }

@@ -20,6 +20,7 @@ pub mod headings;
 mod html;
 pub mod invisible;
 mod kind;
+pub mod label;
 mod lexicon;
 mod lines;
 mod lower;

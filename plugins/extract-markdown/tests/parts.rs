@@ -317,3 +317,138 @@ fn other_asides_are_not() {
         }
     }
 }
+
+/// The Markdown of the whole page.
+fn whole(html: &str) -> String {
+    let snapshot = orbweaver_sdk::dom::parse(html);
+    let view = snapshot.view().expect("view");
+    markdown(&view, URL, &Options::default())
+}
+
+const QUESTION: &str = "Is a cheap grinder enough?";
+const ANSWER: &str = "It is for a start, since beans that are ground at home are fresh.";
+
+#[test]
+fn a_button_that_opens_an_answer_is_its_question() {
+    let other = "<p>One of steel is, and a bad one is worse than none at all.</p>";
+    for (one, two) in [
+        // W3Schools
+        (
+            format!(
+                "<button class=accordion>{QUESTION}</button><div class=panel><p>{ANSWER}</p></div>"
+            ),
+            format!(
+                "<button class=accordion>Is a filter enough?</button><div class=panel>{other}</div>"
+            ),
+        ),
+        (
+            format!(
+                "<div><button class=faq-question aria-expanded=false aria-controls=f1>{QUESTION} <svg></svg></button><div id=f1><p>{ANSWER}</p></div></div>"
+            ),
+            format!(
+                "<div><button class=faq-question aria-expanded=false aria-controls=f2>Is a filter enough?</button><div id=f2>{other}</div></div>"
+            ),
+        ),
+        // Drupal
+        (
+            format!(
+                "<div class=accordion__item><div class=accordion__header><button class=accordion__button>{QUESTION}</button></div><div class=accordion__panel><p>{ANSWER}</p></div></div>"
+            ),
+            format!(
+                "<div class=accordion__item><div class=accordion__header><button class=accordion__button>Is a filter enough?</button></div><div class=accordion__panel>{other}</div></div>"
+            ),
+        ),
+        // Bootstrap
+        (
+            format!(
+                "<div class=accordion-item><h3 class=accordion-header><button class='accordion-button collapsed'>{QUESTION}</button></h3><div class='accordion-collapse collapse'><div class=accordion-body>{ANSWER}</div></div></div>"
+            ),
+            format!(
+                "<div class=accordion-item><h3 class=accordion-header><button class='accordion-button collapsed'>Is a filter enough?</button></h3><div class='accordion-collapse collapse'><div class=accordion-body>{other}</div></div></div>"
+            ),
+        ),
+        (
+            format!(
+                "<div class=accordion-item><div class=accordion-button role=button aria-expanded=true>{QUESTION}</div><div class=accordion-body>{ANSWER}</div></div>"
+            ),
+            format!(
+                "<div class=accordion-item><div class=accordion-button role=button aria-expanded=true>Is a filter enough?</div><div class=accordion-body>{other}</div></div>"
+            ),
+        ),
+    ] {
+        let inner = format!("<div class=faq>{one}{two}</div>");
+        let with = [QUESTION, ANSWER, "Is a filter enough?", "worse than none"];
+        check(&inner, &with, &[]);
+        let [text, main] = formats(URL, &page(&inner));
+        for text in [text, main, whole(&page(&inner))] {
+            let lines: Vec<&str> = text
+                .lines()
+                .map(|line| line.trim_start_matches(['#', ' ']))
+                .filter(|line| !line.is_empty())
+                .collect();
+            let at = |text: &str| lines.iter().position(|line| *line == text);
+            let question =
+                at(QUESTION).unwrap_or_else(|| panic!("no line {QUESTION} of {inner}: {text}"));
+            assert_eq!(lines.get(question + 1), Some(&ANSWER), "{inner}: {text}");
+            assert_eq!(
+                lines.get(question + 2),
+                Some(&"Is a filter enough?"),
+                "{inner}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn other_buttons_are_controls() {
+    for control in [
+        format!(
+            "<button aria-expanded=false>Settings of the shop</button><ul><li><a href=/p>Gulls</a><li><a href=/q>Crows</a></ul><p>{ANSWER}</p>"
+        ),
+        format!(
+            "<nav><button aria-expanded=false>Settings of the shop</button><div>{ANSWER}</div></nav>"
+        ),
+        format!(
+            "<button aria-haspopup=true aria-expanded=false>Settings of the shop</button><div>{ANSWER}</div>"
+        ),
+        format!(
+            "<button aria-controls=elsewhere>Settings of the shop</button><div id=here>{ANSWER}</div>"
+        ),
+        format!("<button>Settings of the shop</button><div class=panel>{ANSWER}</div>"),
+        format!(
+            "<div role=tablist><button role=tab aria-controls=t>Settings of the shop</button></div><div id=t>{ANSWER}</div>"
+        ),
+        format!(
+            "<button aria-expanded=false>Settings of the shop</button><div>{ANSWER}<input name=q></div>"
+        ),
+        format!(
+            "<button aria-expanded=false>Settings of the shop</button><div style='display:none'>{ANSWER}</div>"
+        ),
+        "<button aria-expanded=false>Settings of the shop</button>".to_owned(),
+    ] {
+        check(&control, &[], &["Settings of the shop"]);
+        assert!(
+            !whole(&page(&control)).contains("Settings of the shop"),
+            "{control}"
+        );
+    }
+    for name in [
+        "Read more",
+        "Show the answer",
+        "Menu",
+        "+ More",
+        "8",
+        "閱讀整篇文章",
+    ] {
+        let control = format!(
+            "<div class=x><button aria-expanded=false>{name}</button><div>{ANSWER}</div></div>"
+        );
+        let text = whole(&page(&control));
+        assert!(
+            !text
+                .lines()
+                .any(|line| line.trim_start_matches('\\') == name),
+            "{name}: {text}"
+        );
+    }
+}
