@@ -452,3 +452,29 @@ fn other_buttons_are_controls() {
         );
     }
 }
+
+#[test]
+fn a_declarative_shadow_root_is_shown() {
+    let root = |text: &str| {
+        format!(
+            "<my-card><template shadowrootmode=open><style>p{{}}</style><h2>Pumps</h2><p>{text}</p><slot></slot></template>{LEVER}</my-card>"
+        )
+    };
+    let inner = root(ANSWER);
+    check(&inner, &["Pumps", ANSWER, "seventy years"], &["p{}"]);
+    assert!(whole(&page(&inner)).contains(ANSWER));
+    let other = inner.replace(" shadowrootmode=open", "");
+    check(&other, &["seventy years"], &["Pumps", ANSWER]);
+    assert!(!whole(&page(&other)).contains(ANSWER));
+    // A page that is one component.
+    let app = format!(
+        "<body><my-app><template shadowrootmode=closed><main><h1>Coffee at home</h1>{}</main></template></my-app>",
+        ["grinder", "basket", "tamper"].map(paragraph).concat()
+    );
+    for text in formats(URL, &app) {
+        assert!(
+            text.contains("grinder") && text.contains("tamper"),
+            "{text}"
+        );
+    }
+}
