@@ -33,7 +33,7 @@ enum Match {
 }
 use Match::{Start, Whole};
 
-/// Sorted by first letter; see [`find`].
+/// Found by their first letters; see [`find`].
 const PHRASES: &[(&str, Match, Announces)] = &[
     ("about the author", Start, Author),
     ("about author", Whole, Author),
@@ -50,7 +50,7 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("also see", Whole, Related),
     ("anzeige", Whole, Ad),
     ("around the web", Start, Related),
-    ("artículos relacionados", Whole, Related),
+    ("artículos relacionados", Start, Related),
     ("articles liés", Start, Related),
     ("ähnliche", Start, Related),
     ("be the first to comment", Start, Comments),
@@ -120,8 +120,8 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("newsletter", Whole, Subscribe),
     ("next article", Whole, Related),
     ("next post", Start, Related),
-    ("noticias relacionadas", Whole, Related),
-    ("notícias relacionadas", Whole, Related),
+    ("noticias relacionadas", Start, Related),
+    ("notícias relacionadas", Start, Related),
     ("other articles", Start, Related),
     ("other posts", Start, Related),
     ("others also", Start, Related),
@@ -229,29 +229,142 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("читайте также", Start, Related),
     ("читать также", Start, Related),
     ("смотрите также", Start, Related),
+    // French.
+    ("à lire aussi", Start, Related),
+    ("a lire aussi", Start, Related),
+    ("à lire également", Start, Related),
+    ("à voir aussi", Start, Related),
+    ("articles similaires", Start, Related),
+    ("dans la même rubrique", Start, Related),
+    ("lire également", Start, Related),
+    ("lisez aussi", Start, Related),
+    ("sur le même sujet", Start, Related),
+    ("voir aussi", Start, Related),
+    // Spanish and Portuguese.
+    ("lee también", Start, Related),
+    ("lea también", Start, Related),
+    ("le puede interesar", Start, Related),
+    ("te puede interesar", Start, Related),
+    ("también te puede", Start, Related),
+    ("artigos relacionados", Start, Related),
+    ("saiba mais", Start, Related),
+    ("veja mais", Start, Related),
+    // Italian, Dutch and the languages of the north.
+    ("articoli correlati", Start, Related),
+    ("potrebbe interessarti", Start, Related),
+    ("lees ook", Start, Related),
+    ("lees meer:", Start, Related),
+    ("läs också", Start, Related),
+    ("läs även", Start, Related),
+    ("læs også", Start, Related),
+    ("les også", Start, Related),
+    ("lue myös", Start, Related),
+    // Polish, Czech, Slovak, Hungarian, Romanian.
+    ("czytaj także", Start, Related),
+    ("czytaj też", Start, Related),
+    ("czytaj również", Start, Related),
+    ("przeczytaj także", Start, Related),
+    ("zobacz także", Start, Related),
+    ("zobacz też", Start, Related),
+    ("čtěte také", Start, Related),
+    ("přečtěte si také", Start, Related),
+    ("čítajte aj", Start, Related),
+    ("kapcsolódó", Start, Related),
+    ("citește și", Start, Related),
+    ("citiți și", Start, Related),
+    // Turkish, whose capital İ is two characters in lower case.
+    ("i\u{307}lgili haber", Start, Related),
+    ("ilgili haber", Start, Related),
+    ("i\u{307}lgili yazı", Start, Related),
+    ("ilgili yazı", Start, Related),
+    ("bunlar da ilginizi", Start, Related),
+    // Greek, Bulgarian.
+    ("διαβάστε επίσης", Start, Related),
+    ("διαβάστε ακόμη", Start, Related),
+    ("διαβάστε ακόμα", Start, Related),
+    ("прочетете още", Start, Related),
+    // Vietnamese, Indonesian.
+    ("bài viết liên quan", Start, Related),
+    ("đọc thêm", Start, Related),
+    ("tin liên quan", Start, Related),
+    ("xem thêm", Start, Related),
+    ("artikel terkait", Start, Related),
+    ("baca juga", Start, Related),
+    ("berita terkait", Start, Related),
+    // Japanese.
+    ("あわせて読みたい", Start, Related),
+    ("合わせて読みたい", Start, Related),
+    ("おすすめ記事", Start, Related),
+    ("関連リンク", Start, Related),
+    ("関連記事", Start, Related),
+    ("こちらの記事も", Start, Related),
+    ("この記事を読んだ", Start, Related),
+    ("人気記事", Start, Related),
+    // Chinese.
+    ("相关文章", Start, Related),
+    ("相關文章", Start, Related),
+    ("相关新闻", Start, Related),
+    ("相關新聞", Start, Related),
+    ("相关阅读", Start, Related),
+    ("相關閱讀", Start, Related),
+    ("推荐阅读", Start, Related),
+    ("推薦閱讀", Start, Related),
+    ("延伸阅读", Start, Related),
+    ("延伸閱讀", Start, Related),
+    ("猜你喜欢", Start, Related),
+    ("你可能感兴趣", Start, Related),
+    ("您可能感兴趣", Start, Related),
+    ("你可能也", Start, Related),
+    // Korean.
+    ("관련기사", Start, Related),
+    ("관련 기사", Start, Related),
+    ("추천 기사", Start, Related),
+    ("함께 보면", Start, Related),
+    // Thai.
+    ("ข่าวที่เกี่ยวข้อง", Start, Related),
+    ("บทความที่เกี่ยวข้อง", Start, Related),
+    ("อ่านข่าวเพิ่มเติม", Start, Related),
+    ("อ่านเพิ่มเติม", Start, Related),
+    // Arabic, Persian, Hebrew.
+    ("اقرأ أيض", Start, Related),
+    ("إقرأ أيض", Start, Related),
+    ("اقرأ المزيد", Start, Related),
+    ("أخبار ذات صلة", Start, Related),
+    ("مقالات ذات صلة", Start, Related),
+    ("بیشتر بخوانید", Start, Related),
+    ("קראו גם", Start, Related),
+    ("כתבות נוספות", Start, Related),
+    // Hindi, whose letter is one character or two.
+    ("यह भी पढ", Start, Related),
+    ("यह भी प\u{95d}", Start, Related),
+    ("ये भी पढ", Start, Related),
+    ("ये भी प\u{95d}", Start, Related),
+    ("इसे भी पढ", Start, Related),
+    ("इसे भी प\u{95d}", Start, Related),
+    ("संबंधित खबर", Start, Related),
 ];
 
 /// The phrases' indices by first byte, each group in the order of [`PHRASES`], and where the group
 /// of each byte begins.
-static BY_FIRST: ([u8; PHRASES.len()], [u8; 257]) = {
+static BY_FIRST: ([u16; PHRASES.len()], [u16; 257]) = {
     let mut starts = [0; 257];
     let mut order = [0; PHRASES.len()];
     let mut filled = 0;
     let mut byte = 0;
     while byte < 256 {
-        starts[byte] = filled as u8;
+        starts[byte] = filled as u16;
         let mut i = 0;
         while i < PHRASES.len() {
             if PHRASES[i].0.as_bytes()[0] as usize == byte {
-                order[filled] = i as u8;
+                order[filled] = i as u16;
                 filled += 1;
             }
             i += 1;
         }
         byte += 1;
     }
-    starts[256] = filled as u8;
-    assert!(filled < 256);
+    starts[256] = filled as u16;
+    assert!(filled < u16::MAX as usize);
     (order, starts)
 };
 

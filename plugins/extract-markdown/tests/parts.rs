@@ -478,3 +478,71 @@ fn a_declarative_shadow_root_is_shown() {
         );
     }
 }
+
+#[test]
+fn announcements_are_known_in_many_languages() {
+    for (lang, phrases, text) in [
+        (
+            "ja",
+            &["あわせて読みたい", "関連記事", "おすすめ記事"][..],
+            "カササギの巣は枝の先に掛かる",
+        ),
+        (
+            "zh",
+            &["相关阅读", "推荐阅读", "延伸阅读"],
+            "城里最老的面包房今天搬走了",
+        ),
+        ("ko", &["관련기사"], "시내 가장 오래된 빵집이 이사했다"),
+        ("th", &["ข่าวที่เกี่ยวข้อง"], "ร้านขนมปังเก่าแก่ที่สุดย้ายแล้ว"),
+        (
+            "ar",
+            &["اقرأ أيضا", "اقرأ أيضًا"],
+            "انتقل أقدم مخبز في المدينة",
+        ),
+        (
+            "hi",
+            &["यह भी पढ़ें", "यह भी प\u{95d}ें"],
+            "शहर की सबसे पुरानी बेकरी चली गई",
+        ),
+        ("pl", &["Czytaj także"], "Najstarsza piekarnia w mieście"),
+        ("tr", &["İlgili Haberler"], "Kentin en eski fırını taşındı"),
+        (
+            "fr",
+            &["À lire aussi", "Voir aussi", "Sur le même sujet"],
+            "La plus vieille boulangerie",
+        ),
+        (
+            "es",
+            &[
+                "Lee también",
+                "Te puede interesar",
+                "Noticias relacionadas",
+                "Artículos relacionados",
+            ],
+            "La panadería más antigua",
+        ),
+        (
+            "pt",
+            &["Notícias relacionadas", "Leia também"],
+            "A padaria mais antiga",
+        ),
+        ("de", &["Lesen Sie auch"], "Die älteste Bäckerei"),
+    ] {
+        for phrase in phrases {
+            let line = format!("<p>{phrase}: <a href=/x>{text}</a></p>");
+            check(&line, &[], &[phrase, text]);
+            let list = format!(
+                "<h3>{phrase}</h3><ul><li><a href=/x>{text}</a></li><li><a href=/y>{text} 2</a></li></ul>"
+            );
+            check(&list, &[], &[phrase, text]);
+            // At the end of the text.
+            let html = page("").replace("</article>", &format!("<div>{list}</div></article>"));
+            for found in formats(URL, &html) {
+                assert!(
+                    found.contains("kettle") && !found.contains(text),
+                    "{lang}: {found}"
+                );
+            }
+        }
+    }
+}
