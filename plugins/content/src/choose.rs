@@ -3,15 +3,21 @@
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::kind::Kind;
+use crate::label;
 use crate::measure::{BLOCK, DROP, HIDE, Info, Measured, SKIP, TITLED, get};
 use crate::steps;
-use crate::words::{AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, STRONG};
+use crate::words::{
+    AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, SIDE, STRONG, TAB, TOOL,
+};
 
 /// Share of the page's running text above which no class name makes a box boilerplate.
 const MAJOR: f32 = 0.4;
 
 /// Share of a box's running text that one child must hold for the root to be below.
 const SPLIT: f32 = 0.83;
+
+/// Levels of a note, whose names may say of each of its parts that it is of an aside.
+const NOTE_DEPTH: usize = 8;
 
 /// Sums the figures up the tree and drops boilerplate on the way, so that what a box
 /// counts is what would be left of it.
@@ -46,10 +52,22 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
                     && me.marks & (NAV | FOOT | POPUP) == 0
                     && (me.left as f32) > chars as f32 * 0.3
         };
-        let is_note =
-            |me: &Info| me.tag == tag::ASIDE && view.node(id as u32).is_some_and(is_callout);
+        let is_note = |me: &Info| {
+            view.node(id as u32).is_some_and(|node| {
+                let beside = me.tag != tag::ASIDE && me.marks & bad == SIDE;
+                (me.tag == tag::ASIDE || beside) && is_note(node, me)
+                    || beside && node.ancestors().take(NOTE_DEPTH).any(is_callout)
+            })
+        };
+        // What is left of buttons are lines of the text.
+        let is_label = |me: &Info| {
+            me.marks & bad == TOOL
+                && (me.tag == tag::BUTTON
+                    || me.marks & TAB != 0 && view.node(id as u32).is_some_and(label::opens_text))
+        };
         // Few nodes are boilerplate, so the rest is asked of few.
-        if is_boilerplate(me, bad) && !is_major(me) && !is_note(me) || bad & CONSENT & me.marks != 0
+        if is_boilerplate(me, bad) && !is_major(me) && !is_note(me) && !is_label(me)
+            || bad & CONSENT & me.marks != 0
         {
             me.state |= DROP;
         }
@@ -78,8 +96,61 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
     }
 }
 
-/// Whether an aside belongs to the text: the notes and warnings of documentation.
+/// Whether a box belongs to the text, by the name of a kind of note, or by its role where it is more than
+/// links.
+fn is_note(node: Node<'_>, me: &Info) -> bool {
+    is_callout(node) && (me.link * 2 < me.chars || is_named_note(node))
+}
+
+/// Whether a box is of the notes and warnings of documentation, or of what stands beside the text of books.
 fn is_callout(node: Node<'_>) -> bool {
+    let role = node.attr(attr::ROLE).unwrap_or("");
+    let is_list = matches!(
+        role,
+        "doc-toc" | "doc-pagelist" | "doc-index" | "doc-backlink"
+    );
+    if role == "note" || role.starts_with("doc-") && !is_list {
+        return true;
+    }
+    if node.tag() != tag::ASIDE {
+        return false;
+    }
+    let words = [
+        "topic",
+        "notice",
+        "hint",
+        "info",
+        "success",
+        "error",
+        "sidenote",
+        "marginnote",
+    ];
+    let titles = ["topic-title", "sidebar-title"];
+    // As e-books and books made with HTMLBook name their parts.
+    let kind = ["epub:type", "data-type"]
+        .iter()
+        .find_map(|name| node.attr_named(name))
+        .unwrap_or("");
+    let kinds = [
+        "sidebar",
+        "note",
+        "tip",
+        "warning",
+        "caution",
+        "important",
+        "footnote",
+    ];
+    is_named_note(node)
+        || kinds.contains(&kind)
+        || has_class(node, |class| {
+            words.contains(&class) || class.contains("aside--")
+        })
+        || (node.child_elements().take(4))
+            .any(|child| has_class(child, |class| titles.contains(&class)))
+}
+
+/// Whether the class of an aside says what kind of note it is.
+fn is_named_note(node: Node<'_>) -> bool {
     let names = [
         "note",
         "tip",
@@ -92,8 +163,15 @@ fn is_callout(node: Node<'_>) -> bool {
         "footnote",
         "quote",
     ];
-    node.attr(attr::CLASS)
-        .is_some_and(|classes| names.iter().any(|name| classes.contains(name)))
+    node.tag() == tag::ASIDE
+        && node
+            .attr(attr::CLASS)
+            .is_some_and(|classes| names.iter().any(|name| classes.contains(name)))
+}
+
+fn has_class(node: Node<'_>, is: impl Fn(&str) -> bool) -> bool {
+    let classes = node.attr(attr::CLASS).unwrap_or("");
+    classes.split_ascii_whitespace().any(is)
 }
 
 fn is_boilerplate(me: &Info, bad: Marks) -> bool {

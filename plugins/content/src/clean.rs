@@ -1,8 +1,9 @@
 //! Finds the parts of the chosen subtree that are not content.
 
-use orbweaver_sdk::dom::{Node, View, attr, tag};
-use orbweaver_sdk::text::letters;
+use orbweaver_sdk::dom::{Node, View, tag};
 
+use crate::figure::Figures;
+use crate::headings::{Titles, heads_part};
 use crate::kind::Kind;
 use crate::lines;
 use crate::measure::{BLOCK, DROP, HEADING, Info, Measured, PICTURE, SKIP, get};
@@ -28,6 +29,7 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
     // Running text so far.
     let mut seen = 0u32;
     let titles = Titles::of(view);
+    let figures = Figures::of(view, info, node);
     let mut line = String::with_capacity(256);
     let mut id = root + 1;
     while id < node.end() {
@@ -49,7 +51,9 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
             me.link as f32 / me.chars as f32
         };
         let picture = me.tag == tag::FIGCAPTION
-            || small && (me.tag == tag::FIGURE && !doc || me.marks & CAPTION != 0);
+            || small
+                && (me.tag == tag::FIGURE && !doc || me.marks & CAPTION != 0)
+                && !(me.tag == tag::FIGURE && figures.hold_text(here));
         if picture {
             if let Some(me) = info.get_mut(id as usize) {
                 me.state |= PICTURE;
@@ -62,7 +66,9 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
             && me.state & HEADING == 0
             && !matches!(me.tag, tag::P | tag::BLOCKQUOTE)
             && !doc;
-        let drop = me.tag == tag::H1 || small && me.marks & (META | BYLINE | BIO) != 0 || links;
+        let headline =
+            me.tag == tag::H1 && (seen == 0 || titles.has(here) || !heads_part(here, info));
+        let drop = headline || small && me.marks & (META | BYLINE | BIO) != 0 || links;
         let leaf = me.own > 0 && me.own == me.left;
         if leaf && me.state & HEADING == 0 {
             seen += me.prose;
@@ -106,6 +112,7 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
     let info = &mut measured.info;
     let all = get(info, root).left as f32;
     let prose = get(info, root).prose as f32;
+    let titles = Titles::of(view);
     let mut id = root + 1;
     while id < node.end() {
         let Some(here) = view.node(id) else { break };
@@ -120,7 +127,11 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
             continue;
         }
         let leaf = me.own == me.left;
-        let headline = me.tag == tag::H1 && leaf && matches!(kind, Kind::Forum | Kind::Other);
+        let linked = me.own_link * 2 >= me.own;
+        let headline = me.tag == tag::H1
+            && leaf
+            && matches!(kind, Kind::Forum | Kind::Other)
+            && (titles.has(here) || linked || !heads_part(here, info));
         let site_header = me.tag == tag::HEADER
             && (me.left as f32) < all * 0.2
             && here
@@ -177,66 +188,6 @@ fn drop_teaser(heading: Node<'_>, info: &mut [Info], root: Node<'_>, kind: Kind)
         };
     }
     end
-}
-
-/// Shortest name of an author that is looked for, in bytes.
-const MIN_NAME: usize = 8;
-
-fn is_author_key(node: Node<'_>) -> bool {
-    let key = node.attr(attr::NAME).or_else(|| node.attr(attr::PROPERTY));
-    matches!(
-        key,
-        Some("author" | "parsely-author" | "sailthru.author" | "article:author")
-    )
-}
-
-/// What the page calls itself, and its authors, reduced to letters and digits.
-struct Titles {
-    titles: Vec<String>,
-    authors: Vec<String>,
-}
-
-impl Titles {
-    fn of(view: &View<'_>) -> Self {
-        let mut found = Vec::new();
-        let mut authors = Vec::new();
-        for node in view.tagged(|id| matches!(id, tag::META | tag::TITLE | tag::H1)) {
-            match node.tag() {
-                tag::META if authors.len() < 4 && is_author_key(node) => {
-                    authors.push(letters(node.attr(attr::CONTENT).unwrap_or("")));
-                }
-                tag::META if found.len() < 8 && node.attr(attr::PROPERTY) == Some("og:title") => {
-                    found.push(letters(node.attr(attr::CONTENT).unwrap_or("")));
-                }
-                tag::TITLE | tag::H1 if found.len() < 8 => {
-                    found.push(letters(&node.text_content()))
-                }
-                _ => {}
-            }
-        }
-        authors.retain(|name| name.len() >= MIN_NAME);
-        Self {
-            titles: found,
-            authors,
-        }
-    }
-
-    /// Whether a line begins with an author's name: it tells who that is.
-    fn is_author(&self, line: &str) -> bool {
-        if self.authors.is_empty() {
-            return false;
-        }
-        let line = letters(line);
-        self.authors.iter().any(|name| line.starts_with(name))
-    }
-
-    /// Whether the element's text is a title, or the start of one that goes on with the
-    /// name of the site.
-    fn has(&self, node: Node<'_>) -> bool {
-        let text = letters(&node.text_content());
-        let starts = |title: &String| title == &text || text.len() > 16 && title.starts_with(&text);
-        !text.is_empty() && self.titles.iter().any(starts)
-    }
 }
 
 /// Marks what in a thread is about posts rather than in them: ranks, counts, signatures.

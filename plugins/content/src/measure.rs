@@ -3,6 +3,7 @@
 use orbweaver_sdk::dom::{Kind, Node, View, attr, tag};
 use orbweaver_sdk::text::is_block;
 
+use crate::label::{self, Label};
 use crate::names;
 use crate::scan::scan;
 use crate::steps;
@@ -200,7 +201,8 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
             }
             Kind::Element => {
                 let tag = node.tag();
-                let skip = is_skipped(tag) && !(tag == tag::BUTTON && visible::is_label(node))
+                let label = (tag == tag::BUTTON).then(|| label::of(node)).flatten();
+                let skip = is_skipped(tag) && label.is_none()
                     || id < code_end && visible::is_line_number(node)
                     || visible::is_icon(node);
                 // What has no text to read stays so where it is hidden.
@@ -211,7 +213,7 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
                     hide_end = hide_end.max(node.end());
                     owner = id;
                 }
-                if is_block(tag) {
+                if is_block(tag) || label == Some(Label::Line) {
                     state |= BLOCK;
                     owner = id;
                     if matches!(tag, tag::PRE | tag::LISTING | tag::XMP | tag::TABLE) {

@@ -137,25 +137,6 @@ fn is_streamed(node: Node<'_>) -> bool {
     node.attr(attr::ID).is_some_and(|id| id.starts_with("S:"))
 }
 
-/// Whether a button is the heading or the question of a part that it opens: a control by its
-/// element, a line of the text by its place. A button beside the text of a heading ("Copy",
-/// "Edit") is none.
-pub fn is_label(button: Node<'_>) -> bool {
-    /// Nodes of a heading that are looked at.
-    const MAX_NODES: usize = 64;
-    let line = button.ancestors().take(4).find(|a| {
-        matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT)
-            || a.attr(attr::ROLE) == Some("heading")
-    });
-    line.is_some_and(|line| {
-        let inside = button.id()..button.end();
-        !line
-            .descendants()
-            .take(MAX_NODES)
-            .any(|n| !inside.contains(&n.id()) && n.text().chars().any(char::is_alphanumeric))
-    })
-}
-
 fn has_class_with(node: Node<'_>, part: &str) -> bool {
     node.attr(attr::CLASS).is_some_and(|c| c.contains(part))
 }

@@ -144,13 +144,27 @@ fn a_page_that_is_left_unread_is_truncated_whatever_was_taken_out_of_its_tree() 
 }
 
 #[test]
-fn a_declarative_shadow_root_is_a_template_that_is_there_once() {
+fn a_declarative_shadow_root_is_there_once_and_hides_nothing() {
     let snapshot = parse("<div><template shadowrootmode=open><p>x</template>");
     assert_eq!(
         outline(&snapshot),
         r#"html(head body(div(template shadowrootmode=open(p("x")))))"#
     );
-    assert_eq!(snapshot.text, "shadowrootmodeopenx");
+    assert_eq!(snapshot.text, "templateshadowrootmodeopenx");
+    for (mode, is_template, shown) in [
+        ("shadowrootmode=Closed", false, "x"),
+        ("shadowrootmode=none", true, ""),
+        ("", true, ""),
+    ] {
+        let html = &format!("<p><template {mode}><b>x</b></template>");
+        let snapshot = parse(html);
+        let view = snapshot.view().expect("a snapshot");
+        let found = view.elements().find(|e| e.name() == "template");
+        let found = found.expect("a template");
+        assert_eq!(found.tag() == tag::TEMPLATE, is_template, "{html}");
+        let body = view.body().expect("a body");
+        assert_eq!(orbweaver_dom::text::line(body), shown, "{html}");
+    }
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use orbweaver_content::Selection;
+use orbweaver_content::headings::leads_home;
 use orbweaver_content::measure::{DROP, HIDE, PICTURE, SKIP, get};
-use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::dom::{Node, View, tag};
 
 /// The nodes to convert: the headline, then those of `part` without the subtrees of `skips`.
 pub(crate) struct Plan {
@@ -64,7 +65,9 @@ impl Plan {
         let inner = matches!(root.tag(), tag::TD | tag::TH | tag::LI | tag::DD | tag::TR);
         plan.part = root.id() + u32::from(inner)..root.end();
         let mut caption_end = 0;
-        let (mut first_text, mut heading_end, mut has_headline) = (root.end(), 0, false);
+        let (mut first_text, mut heading_end) = (root.end(), 0);
+        // Whether a first-level heading is shown: the headline, or one of a part of the text.
+        let mut is_headed = false;
         let mut id = plan.part.start;
         while let Some(node) = view.node(id).filter(|n| n.id() < root.end()) {
             let me = get(&content.info, id);
@@ -83,14 +86,18 @@ impl Plan {
                     heading_end = node.end();
                 } else if node.is_text() && !node.text().trim_ascii().is_empty() {
                     first_text = first_text.min(id);
-                    has_headline |= id < heading_end;
+                    is_headed |= id < heading_end;
                 }
                 id += 1;
             }
         }
-        if !has_headline {
-            let found = headline(view, content, first_text)
-                .or_else(|| titled(view, content).filter(|node| !plan.shows(view, *node)));
+        let found = headline(view, content, first_text);
+        let found = if is_headed {
+            found.filter(|node| !plan.shows(view, *node) && is_in_title(view, *node))
+        } else {
+            found.or_else(|| titled(view, content).filter(|node| !plan.shows(view, *node)))
+        };
+        if found.is_some() {
             plan.headline = found.map(|heading| heading.id()..heading.end());
             if let Some(heading) = found {
                 plan.skip_repetition(view, content, heading, first_text);
@@ -177,6 +184,13 @@ fn titled<'a>(view: &'a View<'a>, content: &Selection) -> Option<Node<'a>> {
         })
 }
 
+/// Whether a heading is the title of the page or a part of it.
+fn is_in_title(view: &View<'_>, heading: Node<'_>) -> bool {
+    let heading = letters(heading);
+    let mut titles = view.tagged(|id| id == tag::TITLE);
+    !heading.is_empty() && titles.any(|title| letters(title).contains(&heading))
+}
+
 /// Headings that are compared with the title.
 const MAX_HEADINGS: usize = 16;
 
@@ -186,18 +200,4 @@ fn letters(node: Node<'_>) -> String {
     let runs = node.text_runs();
     let chars = runs.flat_map(str::chars).filter(|c| c.is_alphanumeric());
     chars.take(MAX_CHARS).flat_map(char::to_lowercase).collect()
-}
-
-/// Whether a link leads to the start page of a site.
-fn leads_home(link: Node<'_>) -> bool {
-    let Some(href) = link.attr(attr::HREF) else {
-        return false;
-    };
-    match href.split_once("://") {
-        Some((_, rest)) => !rest.trim_end_matches('/').contains('/'),
-        None => matches!(
-            href.trim(),
-            "/" | "./" | "index.html" | "/index.html" | "index.php" | "/index.php"
-        ),
-    }
 }

@@ -13,6 +13,7 @@ use crate::plan::{Hidden, Plan};
 use crate::table::Table;
 use crate::writer::{Container, DEFINITION, Gap, Mode, Space, Writer};
 use orbweaver_content::apart;
+use orbweaver_content::label::{self, Label};
 use orbweaver_content::visible::{self, Look};
 
 /// What is due where an element ends.
@@ -299,7 +300,12 @@ impl<'a> Walker<'a> {
             tag::VIDEO | tag::AUDIO | tag::OBJECT | tag::APPLET => return self.media(node),
             tag::AREA => return self.area(node),
             tag::INPUT => self.input(node),
-            tag::BUTTON if self.drops_button(node) => return self.pass(node),
+            tag::BUTTON => match label::of(node) {
+                Some(Label::Line) => self.block(node),
+                Some(Label::OfLine) => {}
+                None if self.drops_button(node) => return self.pass(node),
+                None => {}
+            },
             tag::DIALOG if !node.has_attr(attr::OPEN) && self.plan.hidden == Hidden::Omit => {
                 return self.pass(node);
             }
@@ -435,10 +441,10 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A button is a control, unless it is all that a heading or a question of an accordion
-    /// consists of, names a link, or has more in it than a label.
+    /// A button that is no line of the text is a control, unless it names a link or has more in it than
+    /// a label.
     fn drops_button(&self, node: Node<'a>) -> bool {
-        if visible::is_label(node) || self.w.has_mark(Kind::Link) {
+        if self.w.has_mark(Kind::Link) {
             return false;
         }
         let mut text = 0;

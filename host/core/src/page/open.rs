@@ -38,7 +38,8 @@ impl OpenElements {
         self.hidden.is_some() || self.implied.is_some()
     }
 
-    /// Opens an element. The page itself never hides: a script shows it.
+    /// Opens an element. A hidden template is one whose content is not of the page. The page itself never
+    /// hides: a script shows it.
     pub fn open(&mut self, name: Name, hidden: bool) {
         if let Some((open, depth)) = self.implied
             && ends(open, name)
@@ -57,7 +58,7 @@ impl OpenElements {
             self.deeper += 1;
             return;
         }
-        if self.hidden.is_none() && (hidden || name == names::TEMPLATE) {
+        if self.hidden.is_none() && hidden {
             self.hidden = Some(self.names.len());
             self.template = name == names::TEMPLATE;
         }
@@ -166,7 +167,7 @@ mod tests {
         assert!(elements.hide());
         elements.close(names::DIV);
         assert!(!elements.hide());
-        elements.open(names::TEMPLATE, false);
+        elements.open(names::TEMPLATE, true);
         assert!(elements.hide());
         elements.close(names::SECTION);
         assert!(!elements.hide());

@@ -450,8 +450,14 @@ impl<'h> State<'h> {
     }
 }
 
-/// Whether an element's attributes hide it.
+/// Whether an element is hidden by its attributes, or as a template that is no declarative shadow root.
 fn hides(tag: Tag, tokens: &Tokens<'_>) -> bool {
+    if tag.name == names::TEMPLATE {
+        let mode = tokens.attribute("shadowrootmode").unwrap_or("");
+        return !["open", "closed"]
+            .iter()
+            .any(|is| mode.eq_ignore_ascii_case(is));
+    }
     tag.hidden
         || tokens.attribute("style").is_some_and(style_hides)
         || (tag.name == names::DIALOG && tokens.attribute("open").is_none())

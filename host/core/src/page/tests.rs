@@ -240,6 +240,8 @@ fn the_hash_ignores_invisible_content() {
         "<title>T</title><p>Hello <b>&#38;</b> wel<i>come</i></p><div>all</div>",
         "<title>T</title><script nonce=1>var t = 17;</script><p>Hello&nbsp;&amp; welcome<br>all<style>p{}</style>",
         "<title>T</title><p>Hello &amp; welcome</p><template>x</template><p>all</p><!-- 12:30 -->",
+        "<title>T</title><p>Hello &amp; welcome</p><template shadowrootmode=x>x</template><p>all</p>",
+        "<title>T</title><x-a><template shadowrootmode=open><p>Hello &amp; welcome</p><p>all</template></x-a>",
         "<title>T</title><p>Hello &amp; welcome</p><div hidden>x<div>y</div></div><p>all</p><noscript>n</noscript>",
         "<title>T</title><p>Hello &amp; welcome</p><section><span hidden>x</section><p>all</p><input hidden>",
         "<title>T</title><p>Hello &amp; welcome<div STYLE='color:red; Display : NONE !important'>x</div><p>all",
@@ -256,6 +258,7 @@ fn the_hash_ignores_invisible_content() {
         "<title>T</title><p>Hello &amp; welcome</p><p>all!</p>",
         "<title>T</title><link rel=canonical href=/c><p>Hello &amp; welcome</p><p>all</p>",
         "<title>T</title><p>Hello &amp; welcome</p><dialog open>seen</dialog><p>all</p>",
+        "<title>T</title><p>Hello &amp; welcome</p><template shadowrootmode=open>seen</template><p>all</p>",
         "<title>T</title><p>Hello & welcomeall",
     ] {
         assert_ne!(hash(other), plain, "{other}");

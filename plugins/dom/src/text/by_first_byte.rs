@@ -10,16 +10,16 @@
 #[derive(Clone, Copy, Debug)]
 pub struct ByFirstByte<const N: usize> {
     /// Places in the list, by the first byte of the text there; ascending for each byte.
-    places: [u8; N],
+    places: [u16; N],
     /// Where the group of each byte begins in `places`; the last entry is the end.
-    starts: [u8; 257],
+    starts: [u16; 257],
 }
 
 impl<const N: usize> ByFirstByte<N> {
     /// # Panics
-    /// If the list has not `N` texts, more than 255 of them, or an empty one.
+    /// If the list has not `N` texts, more than 65,535 of them, or an empty one.
     pub const fn of(texts: &[&str]) -> Self {
-        assert!(texts.len() == N && N < 256);
+        assert!(texts.len() == N && N <= u16::MAX as usize);
         let mut index = Self {
             places: [0; N],
             starts: [0; 257],
@@ -27,18 +27,18 @@ impl<const N: usize> ByFirstByte<N> {
         let mut filled = 0;
         let mut byte = 0;
         while byte < 256 {
-            index.starts[byte] = filled as u8;
+            index.starts[byte] = filled as u16;
             let mut place = 0;
             while place < N {
                 if texts[place].as_bytes()[0] as usize == byte {
-                    index.places[filled] = place as u8;
+                    index.places[filled] = place as u16;
                     filled += 1;
                 }
                 place += 1;
             }
             byte += 1;
         }
-        index.starts[256] = filled as u8;
+        index.starts[256] = filled as u16;
         index
     }
 

@@ -1,14 +1,29 @@
 //! `<template>` and the mode "in template".
 
 use super::super::names::Name;
-use super::super::token::Tag;
-use super::{Builder, Mode, Step, class};
+use super::super::token::{Attr, Tag};
+use super::{Builder, Mode, Open, Step, class};
+use crate::format::NS_HTML;
 use crate::names::tag;
 
 impl Builder {
-    /// The start tag of a template. A declarative shadow root is a template like any other.
+    /// The start tag of a template. A declarative shadow root is parsed like any other, but what it holds
+    /// is shown: the snapshot has it as an element of no id, named `template`.
+    /// <https://html.spec.whatwg.org/multipage/scripting.html#attr-template-shadowrootmode>
     pub(super) fn open_template(&mut self, tag: &Tag<'_>) -> Step {
-        self.insert(tag);
+        if is_shadow_root(tag) {
+            let attrs = tag.attrs.iter().map(Attr::parts);
+            let name = tag::name(tag::TEMPLATE);
+            let node = (self.arena).create_element(NS_HTML, tag::UNKNOWN, name, attrs);
+            self.insert_at(self.place_in(self.open.current()), node);
+            self.open.push(Open {
+                node,
+                name: tag.name,
+                class: class::of(NS_HTML, tag.name),
+            });
+        } else {
+            self.insert(tag);
+        }
         self.formatting.push_marker();
         self.frameset_ok = false;
         self.mode = Mode::InTemplate;
@@ -62,4 +77,13 @@ impl Builder {
             _ => Step::DONE,
         }
     }
+}
+
+/// Whether a template is a declarative shadow root.
+fn is_shadow_root(tag: &Tag<'_>) -> bool {
+    let mode = tag.attrs.iter().find(|a| a.name == "shadowrootmode");
+    mode.is_some_and(|mode| {
+        let is = |value| mode.value.eq_ignore_ascii_case(value);
+        is("open") || is("closed")
+    })
 }
