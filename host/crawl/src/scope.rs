@@ -119,7 +119,7 @@ impl Scope {
         if !self.is_site(url) {
             return Verdict::Out;
         }
-        if self.patterns.is_empty() || self.patterns.allow(path_and_query(url)) {
+        if self.patterns.is_empty() || self.patterns.allow(path_and_query(url), &mut 0) {
             return Verdict::In;
         }
         Verdict::Excluded
