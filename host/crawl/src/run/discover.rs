@@ -267,6 +267,7 @@ impl Crawler {
         self.hosts.push(Host {
             turn: self.shared.turn(&key),
             robots: Robots::Unknown,
+            allowed: None,
             place: Place::Nowhere,
             under_way: 0,
         });
