@@ -8,6 +8,7 @@ use orbweaver_fetch::FetchError;
 use orbweaver_store::crawl::CrawledPage;
 use orbweaver_urls::Resolved;
 
+use crate::follow::LeftOut;
 use crate::hooks::report::PluginReport;
 use crate::hooks::verdict::Hooked;
 
@@ -66,8 +67,7 @@ pub(crate) struct Fetched {
     pub links: Links,
     /// Links in scope: hash of the target's key, and the link's index.
     pub found: Vec<(u64, u32)>,
-    pub out_of_scope: u64,
-    pub excluded: u64,
+    pub left_out: LeftOut,
     /// The target of a redirect within the scope.
     pub redirect_to: Option<u64>,
     /// The cloud page that a rendered page is billed to, where the run's own pages are not.

@@ -17,7 +17,7 @@ use orbweaver_store::{BodyEncoding, CloudMode, NewPage, StoredBody};
 use orbweaver_urls::{Resolved, key_of};
 
 use crate::entry::{Entry, Fetched};
-use crate::follow::{judge, pack, read};
+use crate::follow::{LeftOut, judge, judge_apart, pack, read};
 use crate::hooks;
 use crate::hooks::report::PluginReport;
 use crate::shared::Shared;
@@ -55,7 +55,8 @@ pub(super) async fn fresh(
         work_out(shared, entry, response, converted)
     } else {
         let (shared, entry) = (Arc::clone(shared), entry.clone());
-        blocking_of(size, move || work_out(&shared, &entry, response, converted)).await?
+        let work = shared.scope.load().work(size);
+        blocking_of(work, move || work_out(&shared, &entry, response, converted)).await?
     };
     shared
         .crawls
@@ -347,7 +348,7 @@ pub(super) async fn unchanged(
     previous: PreviousPage,
 ) -> anyhow::Result<Fetched> {
     let links = read(&unpack_links(&previous.links)?);
-    let (found, counts) = judge(shared, &links);
+    let (links, found, counts) = judge_apart(shared, shared.scope.load_full(), links).await?;
     let row = CrawledPage {
         seq: entry.seq,
         key_hash: entry.hash,
@@ -385,14 +386,12 @@ pub(super) async fn unchanged(
     Ok(fetched(row, links, found, counts))
 }
 
-fn fetched(row: CrawledPage, links: Links, found: Vec<(u64, u32)>, counts: [u64; 2]) -> Fetched {
-    let [out_of_scope, excluded] = counts;
+fn fetched(row: CrawledPage, links: Links, found: Vec<(u64, u32)>, left_out: LeftOut) -> Fetched {
     Fetched {
         row,
         links,
         found,
-        out_of_scope,
-        excluded,
+        left_out,
         redirect_to: None,
         cloud: None,
         latency: Duration::ZERO,

@@ -1,9 +1,14 @@
 //! The scope of a crawl: sites, subdomains, and path patterns.
 
+use std::sync::Arc;
+
 use orbweaver_urls::Resolved;
 
 use super::patterns::PathPatterns;
 use super::spec::CrawlSpec;
+
+/// Steps of matching patterns in the time that a byte of a page takes.
+const STEPS_PER_BYTE: usize = 8;
 
 /// How a URL relates to the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,15 +119,51 @@ impl Scope {
         !self.patterns.is_empty()
     }
 
+    /// The work of judging URLs of so many bytes together, in bytes of a page that take as long.
+    pub fn work(&self, bytes: usize) -> usize {
+        let steps = self.patterns.steps_per_byte();
+        bytes.saturating_mul(1 + steps.div_ceil(STEPS_PER_BYTE))
+    }
+
     /// How a URL relates to this scope.
     pub fn judge(&self, url: &Resolved) -> Verdict {
+        self.judge_counted(url, &mut 0)
+    }
+
+    fn judge_counted(&self, url: &Resolved, steps: &mut u64) -> Verdict {
         if !self.is_site(url) {
             return Verdict::Out;
         }
-        if self.patterns.is_empty() || self.patterns.allow(path_and_query(url)) {
+        if self.patterns.is_empty() || self.patterns.allow(path_and_query(url), steps) {
             return Verdict::In;
         }
         Verdict::Excluded
+    }
+}
+
+/// Many URLs that are judged together, with a limit of the work: a page of 100,000 long links could
+/// take long.
+#[derive(Debug)]
+pub(crate) struct Judging {
+    scope: Arc<Scope>,
+    steps: u64,
+    most: u64,
+}
+
+impl Judging {
+    /// Judges with at most `most` steps of matching patterns, of about a nanosecond.
+    pub const fn new(scope: Arc<Scope>, most: u64) -> Self {
+        Self {
+            scope,
+            steps: 0,
+            most,
+        }
+    }
+
+    /// How a URL relates to the scope; none if those before took all steps.
+    pub fn judge(&mut self, url: &Resolved) -> Option<Verdict> {
+        let has_steps = self.steps <= self.most;
+        has_steps.then(|| self.scope.judge_counted(url, &mut self.steps))
     }
 }
 
@@ -199,6 +240,39 @@ mod tests {
         );
         assert_eq!(scope.judge(&url("https://e.org/about")), Verdict::Excluded);
         assert_eq!(scope.judge(&url("https://f.org/blog/")), Verdict::Out);
+    }
+
+    #[test]
+    fn the_work_of_patterns_is_counted_by_the_bytes_that_are_read() {
+        let scope = scope("https://e.org/", |spec| {
+            spec.include_paths = vec!["^/blog/".to_owned()];
+            spec.exclude_paths = vec!["x$".to_owned()];
+        });
+        let steps = |at: &str| {
+            let mut steps = 0;
+            scope.judge_counted(&url(at), &mut steps);
+            steps
+        };
+        assert_eq!(steps("https://else.org/blog/"), 0);
+        let path = format!("/blog/{}", "a".repeat(10_000));
+        let read = steps(&format!("https://e.org{path}")) as usize;
+        assert!(
+            (path.len()..path.len() + 16).contains(&read),
+            "the first list reads all of it, the second its start: {read}"
+        );
+        assert!(read <= scope.work(path.len()));
+    }
+
+    #[test]
+    fn urls_beyond_the_steps_of_all_are_not_judged() {
+        let scope = Arc::new(scope("https://e.org/", |spec| {
+            spec.exclude_paths = vec!["x$".to_owned()];
+        }));
+        let mut judging = Judging::new(scope, 100);
+        let long = url(&format!("https://e.org/{}x", "a".repeat(60)));
+        let verdicts = [(); 4].map(|()| judging.judge(&long));
+        let excluded = Some(Verdict::Excluded);
+        assert_eq!(verdicts, [excluded, excluded, None, None]);
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Parser of robots.txt for host and plugins: RFC 9309, with the tolerance of Google's parser for
 //! common mistakes (misspelt keys, `index.html`).
 
+mod index;
 mod matcher;
 mod parse;
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use url::Url;
 
+use index::Index;
 use matcher::Pattern;
 
 /// Bytes of a robots.txt that are parsed: RFC 9309, section 2.5, requires at least 500 KiB.
@@ -19,6 +22,12 @@ const MAX_PATTERN_BYTES: usize = 16 * 1024;
 /// Most rules kept of one file. A file of 500 KiB can hold about 60,000 of the shortest; real sites
 /// have less than a tenth of that.
 const MAX_RULES: usize = 20_000;
+
+/// Fewer rules are tried one after the other, each of which reads the path once.
+const MIN_INDEXED: usize = 64;
+
+/// As are more, where they read few bytes together: making an index would take longer.
+const MAX_TRIED_BYTES: usize = 128 << 10;
 
 /// A parsed robots.txt.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +52,13 @@ struct Rule {
     pattern: Pattern,
 }
 
+impl Rule {
+    /// The longer rule decides, and of two of the same length the one that allows.
+    const fn weight(&self) -> (usize, bool) {
+        (self.pattern.len(), self.allow)
+    }
+}
+
 /// A `Content-Signal` line: what a site's content may be used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentSignal {
@@ -61,6 +77,17 @@ pub struct Rules {
     /// Permitted uses of the content.
     pub signals: Vec<ContentSignal>,
     unreachable: bool,
+    arranged: Arranged,
+}
+
+/// The index of many rules, made when it is first needed. It follows from the rules.
+#[derive(Clone, Debug, Default)]
+struct Arranged(OnceLock<Arc<Index>>);
+
+impl PartialEq for Arranged {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Robots {
@@ -221,13 +248,18 @@ fn token(line: &str) -> &str {
 }
 
 impl Rules {
-    /// Bytes that this takes in memory, allocations included.
+    /// Bytes that this takes in memory, allocations included, once it has been asked.
     pub fn held_bytes(&self) -> usize {
-        size_of::<Self>() + rules_bytes(&self.rules) + signals_bytes(&self.signals)
+        let index = match self.rules.len() < MIN_INDEXED {
+            true => 0,
+            false => Index::most_bytes(&self.rules),
+        };
+        size_of::<Self>() + rules_bytes(&self.rules) + signals_bytes(&self.signals) + index
     }
 
     /// Whether a URL may be fetched: the longest matching rule decides, `allow` wins a tie.
-    /// A URL may be given as its path.
+    /// A URL may be given as its path. Many rules are found in one pass over it.
+    /// Where thousands of rules make even that take long, which no site needs, it may not be fetched.
     pub fn allows(&self, url: &str) -> bool {
         let path = matcher::path_of(url);
         if path == "/robots.txt" {
@@ -236,15 +268,30 @@ impl Rules {
         if self.unreachable {
             return false;
         }
+        let few = self.rules.len() < MIN_INDEXED
+            || self.rules.len().saturating_mul(path.len()) <= MAX_TRIED_BYTES;
+        let best = if few {
+            Ok(self.tried(&path))
+        } else {
+            let index = self
+                .arranged
+                .0
+                .get_or_init(|| Arc::new(Index::new(&self.rules)));
+            index.best(&self.rules, &path, &mut 0)
+        };
+        best.is_ok_and(|best| best.is_none_or(|(_, allow)| allow))
+    }
+
+    /// The weight of the best rule that matches, by trying one after the other.
+    fn tried(&self, path: &str) -> Option<(usize, bool)> {
         let mut best: Option<(usize, bool)> = None;
         for rule in &self.rules {
-            let candidate = (rule.pattern.len(), rule.allow);
-            // Tuples are compared by length, then `allow` above `disallow`.
-            if best.is_none_or(|best| candidate > best) && rule.pattern.matches(&path) {
+            let candidate = rule.weight();
+            if best.is_none_or(|best| candidate > best) && rule.pattern.matches(path) {
                 best = Some(candidate);
             }
         }
-        best.is_none_or(|(_, allow)| allow)
+        best
     }
 
     /// Same as [`allows`](Self::allows), for a parsed URL.
@@ -257,3 +304,6 @@ impl Rules {
         self.unreachable || self.rules.iter().any(|rule| !rule.allow)
     }
 }
+
+#[cfg(test)]
+mod tests;

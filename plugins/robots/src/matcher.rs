@@ -41,6 +41,24 @@ impl Pattern {
         string_bytes(&self.text)
     }
 
+    /// Its parts.
+    pub fn parts(&self) -> Parts<'_> {
+        let (first, rest) = match self.text.split_once('*') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (&*self.text, None),
+        };
+        let (middle, end) = match (rest, self.anchored) {
+            (None, false) => ("", End::Open),
+            (None, true) => ("", End::Here),
+            (Some(rest), false) => (rest, End::Open),
+            (Some(rest), true) => match rest.rsplit_once('*') {
+                Some((middle, last)) => (middle, End::With(last)),
+                None => ("", End::With(rest)),
+            },
+        };
+        Parts { first, middle, end }
+    }
+
     /// Whether the pattern matches `path` from its start. Each part is taken where it first
     /// occurs: with no other wildcard than `*`, an earlier occurrence is never worse.
     pub fn matches(&self, path: &str) -> bool {
@@ -62,6 +80,41 @@ impl Pattern {
             left.ends_with(last)
         } else {
             left.contains(last)
+        }
+    }
+}
+
+/// A pattern, by its stars.
+pub(super) struct Parts<'p> {
+    /// What a path begins with.
+    pub first: &'p str,
+    /// What it has behind that, with stars between.
+    middle: &'p str,
+    end: End<'p>,
+}
+
+/// How a path that matches goes on behind the parts that were found.
+enum End<'p> {
+    /// In any way.
+    Open,
+    /// Not at all.
+    Here,
+    /// In any way, and it ends with this.
+    With(&'p str),
+}
+
+impl<'p> Parts<'p> {
+    /// What is looked for one after the other, behind the first part.
+    pub fn wanted(&self) -> impl Iterator<Item = &'p str> + use<'p> {
+        self.middle.split('*').filter(|part| !part.is_empty())
+    }
+
+    /// Whether `path` may go on as it does behind `at`.
+    pub fn ends(&self, path: &str, at: usize) -> bool {
+        match self.end {
+            End::Open => true,
+            End::Here => at == path.len(),
+            End::With(last) => path.get(at..).is_some_and(|rest| rest.ends_with(last)),
         }
     }
 }

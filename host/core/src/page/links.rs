@@ -59,6 +59,11 @@ impl Links {
         self.items.is_empty()
     }
 
+    /// Bytes of their text.
+    pub const fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Link<'_>> {
         self.items.iter().map(|item| self.link(item))

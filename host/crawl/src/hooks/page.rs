@@ -19,7 +19,7 @@ use crate::spec::SeedKind;
 
 /// Passes a fetched page through the hooks: its verdict goes into `fetched`, records into its row.
 pub(crate) async fn pass(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     entry: &Entry,
     page: Arc<Page>,
     outputs: Vec<(String, String)>,
@@ -27,7 +27,7 @@ pub(crate) async fn pass(
 ) {
     let points = shared.hooks.points(&shared.engine);
     let links = if points.has(HookPoint::Discover) {
-        open_links(shared, entry, fetched)
+        open_links(shared, entry, fetched).await
     } else {
         Vec::new()
     };
@@ -113,7 +113,7 @@ fn page_points(points: HookPoints, shared: &Shared) -> HookPoints {
 }
 
 /// The page's links that are in scope, within the depth, and not known yet.
-fn open_links(shared: &Shared, entry: &Entry, fetched: &Fetched) -> Vec<(u64, u32)> {
+async fn open_links(shared: &Arc<Shared>, entry: &Entry, fetched: &Fetched) -> Vec<(u64, u32)> {
     if entry.depth >= shared.spec.depth || shared.spec.seed_kind != SeedKind::Url {
         return Vec::new();
     }
@@ -122,8 +122,15 @@ fn open_links(shared: &Shared, entry: &Entry, fetched: &Fetched) -> Vec<(u64, u3
         && let Some(landed) = Resolved::parse(&fetched.row.page.final_url)
         && let Some(wider) = shared.scope.load().with_site(&landed)
     {
-        let (found, _) = follow::judge_within(shared, &wider, &fetched.links);
-        return shared.hooks.unknown(&found);
+        let links = fetched.links.clone();
+        let judged = follow::judge_apart(shared, Arc::new(wider), links).await;
+        return match judged {
+            Ok((_, found, _)) => shared.hooks.unknown(&found),
+            Err(error) => {
+                tracing::error!(%error, run.id = %shared.lease.run, "cannot judge links for hooks");
+                Vec::new()
+            }
+        };
     }
     shared.hooks.unknown(&fetched.found)
 }

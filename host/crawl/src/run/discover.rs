@@ -17,11 +17,11 @@ use super::host::{Host, Place, Robots};
 use super::state::{Crawler, Sitemaps};
 use crate::commit::CommitItem;
 use crate::entry::{Entry, host_key};
-use crate::follow;
+use crate::follow::{self, JudgedUrls};
 use crate::frontier::REFILL;
 use crate::hooks;
 use crate::hooks::verdict::Hooked;
-use crate::scope::Verdict;
+use crate::scope::{Judging, Verdict};
 use crate::seed::{self, FailedSitemap, Listed};
 use crate::spec::SeedKind;
 
@@ -30,6 +30,9 @@ const MAX_HOSTS: usize = 1_000;
 /// Bytes of URLs that turned out to be nearer than they were; links of more are not followed
 /// again.
 pub(super) const NEARER_BYTES: usize = 4 << 20;
+/// Steps of matching patterns that the URLs which hooks wrote for one page may take: they are judged
+/// in the run's own task, for about ten milliseconds.
+const MAX_CHANGED_STEPS: u64 = 8 << 20;
 
 impl Crawler {
     /// Puts the seed in the queue, or has its sitemaps read.
@@ -111,6 +114,7 @@ impl Crawler {
     ) {
         let next = distance + 1;
         let (mut deep, mut budget) = (0, 0);
+        let mut judging = self.judging();
         for (hash, index) in targets {
             if let Some(known) = self.seen.get_mut(hash) {
                 if u32::from(*known) > next {
@@ -137,7 +141,7 @@ impl Crawler {
                     continue;
                 }
                 if judged.is_changed {
-                    let left_out = self.admit_changed(judged, next, found);
+                    let left_out = self.admit_changed(judged, next, found, &mut judging);
                     left_out.into_iter().for_each(|why| self.skip(why, 1));
                     continue;
                 }
@@ -158,10 +162,15 @@ impl Crawler {
         if let Some(hooked) = hooked {
             self.skip(SkipReason::Hook, hooked.skipped);
             for judged in &hooked.added {
-                let left_out = self.admit_changed(judged, next, found);
+                let left_out = self.admit_changed(judged, next, found, &mut judging);
                 left_out.into_iter().for_each(|why| self.skip(why, 1));
             }
         }
+    }
+
+    /// Judges what hooks wrote for one page, by the current scope.
+    fn judging(&self) -> Judging {
+        Judging::new(self.shared.scope.load_full(), MAX_CHANGED_STEPS)
     }
 
     /// Takes a URL that a hook wrote, within the scope, the depth and the budgets; why not.
@@ -170,6 +179,7 @@ impl Crawler {
         judged: &JudgedLink,
         next: u32,
         found: &mut Vec<NewFrontier>,
+        judging: &mut Judging,
     ) -> Option<SkipReason> {
         // A plugin's URL is a caller's: it must not mean two things.
         let parsed = parse_strict(&judged.url).ok();
@@ -183,10 +193,11 @@ impl Crawler {
         let Some(url) = url else {
             return Some(SkipReason::Scope);
         };
-        match self.shared.scope.load().judge(&url) {
-            Verdict::Out => return Some(SkipReason::Scope),
-            Verdict::Excluded => return Some(SkipReason::Excluded),
-            Verdict::In => {}
+        match judging.judge(&url) {
+            None => return Some(SkipReason::Budget),
+            Some(Verdict::Out) => return Some(SkipReason::Scope),
+            Some(Verdict::Excluded) => return Some(SkipReason::Excluded),
+            Some(Verdict::In) => {}
         }
         let hash = self.hash(&url);
         if self.seen.contains_key(&hash) {
@@ -256,6 +267,7 @@ impl Crawler {
         self.hosts.push(Host {
             turn: self.shared.turn(&key),
             robots: Robots::Unknown,
+            allowed: None,
             place: Place::Nowhere,
             under_way: 0,
         });
@@ -300,7 +312,9 @@ impl Crawler {
                 continue;
             };
             let stored = unpack_links(&row.links)?;
-            let (links, found) = follow::stored_links(&shared, &stored);
+            let scope = shared.scope.load_full();
+            let links = follow::read(&stored);
+            let (links, found, _) = follow::judge_apart(&shared, scope, links).await?;
             let distance = self.seen.get(&key_hash(&key)).copied().unwrap_or(u8::MAX);
             let visit = Visit {
                 url: row.final_url,
@@ -342,24 +356,19 @@ impl Crawler {
             None => return self.end_sitemaps().await,
         };
         let mut item = self.item();
-        let scope = self.shared.scope.load_full();
-        let mut left_out: Vec<SkipReason> = Vec::new();
-        let mut listed = Vec::new();
-        for (url, index) in urls.iter().zip(0_u32..) {
-            let Some(url) = Resolved::parse(url) else {
-                continue;
-            };
-            match scope.judge(&url) {
-                Verdict::Out => left_out.push(SkipReason::Scope),
-                Verdict::Excluded => left_out.push(SkipReason::Excluded),
-                Verdict::In => {
-                    let hash = self.hash(&url);
-                    if !self.seen.contains_key(&hash) {
-                        listed.push((url, hash, index));
-                    }
-                }
+        let JudgedUrls {
+            urls,
+            mut listed,
+            mut left_out,
+        } = match follow::judge_listed(&self.shared, urls).await {
+            Ok(judged) => judged,
+            Err(error) => {
+                self.failure = Some(error.to_string());
+                return;
             }
-        }
+        };
+        listed.retain(|(_, hash, _)| !self.seen.contains_key(hash));
+        let mut judging = self.judging();
         let hooked = self.judge_listed(&urls, &listed, &mut item).await;
         for (url, hash, index) in listed {
             if self.seen.contains_key(&hash) {
@@ -371,7 +380,8 @@ impl Crawler {
                     continue;
                 }
                 if judged.is_changed {
-                    left_out.extend(self.admit_changed(judged, 0, &mut item.discovered));
+                    let found = &mut item.discovered;
+                    left_out.extend(self.admit_changed(judged, 0, found, &mut judging));
                     continue;
                 }
                 priority = judged.priority;
@@ -382,7 +392,8 @@ impl Crawler {
             }
         }
         for judged in &hooked.added {
-            left_out.extend(self.admit_changed(judged, 0, &mut item.discovered));
+            let found = &mut item.discovered;
+            left_out.extend(self.admit_changed(judged, 0, found, &mut judging));
         }
         self.skip_listed(&left_out, hooked.skipped);
         if self.has_enough() {

@@ -11,6 +11,8 @@ use crate::politeness::Turn;
 pub(super) struct Host {
     pub(super) turn: Arc<Turn>,
     pub(super) robots: Robots,
+    /// The next entry, if that file was seen to allow it: it may wait for its turn for long.
+    pub(super) allowed: Option<i64>,
     /// Which node crawls it.
     pub(super) place: Place,
     /// Its URLs that are being fetched, here or elsewhere.

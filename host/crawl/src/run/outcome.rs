@@ -72,7 +72,7 @@ impl Crawler {
                     let wait = wait.into_iter().chain(hooks_wait).max();
                     item.changes = vec![self.again(host, entry, wait.unwrap_or_default(), now)];
                 } else {
-                    self.accept(entry, *fetched, chain, &mut item);
+                    self.accept(entry, *fetched, chain, &mut item).await;
                 }
             }
             End::Merged(target) => {
@@ -213,7 +213,7 @@ impl Crawler {
     }
 
     /// A page row, and what it leads to.
-    fn accept(
+    async fn accept(
         &mut self,
         entry: Entry,
         mut fetched: Fetched,
@@ -222,10 +222,11 @@ impl Crawler {
     ) {
         self.pending = self.pending.saturating_sub(1);
         if self.shared.is_seed(&entry) {
-            self.widen(&mut fetched);
+            self.widen(&mut fetched).await;
         }
-        self.skip(SkipReason::Scope, fetched.out_of_scope);
-        self.skip(SkipReason::Excluded, fetched.excluded);
+        self.skip(SkipReason::Scope, fetched.left_out.scope);
+        self.skip(SkipReason::Excluded, fetched.left_out.excluded);
+        self.skip(SkipReason::Budget, fetched.left_out.budget);
         if self.helping.is_some() {
             self.report_page(&entry, &fetched, chain);
         } else if self.follows_links() {
@@ -274,7 +275,7 @@ impl Crawler {
     }
 
     /// The seed's answer says which host is in scope besides its own.
-    fn widen(&mut self, fetched: &mut Fetched) {
+    async fn widen(&mut self, fetched: &mut Fetched) {
         let Some(landed) = Resolved::parse(&fetched.row.page.final_url) else {
             return;
         };
@@ -282,7 +283,9 @@ impl Crawler {
         let wider = self.shared.scope.load().with_site(&landed);
         if let Some(wider) = wider {
             self.shared.scope.store(Arc::new(wider));
-            follow::judge_again(&self.shared, fetched);
+            if let Err(error) = follow::judge_again(&self.shared, fetched).await {
+                tracing::error!(%error, run.id = %self.shared.lease.run, "cannot judge links again");
+            }
             self.notes.site = Some(landed.as_str().to_owned());
             self.note();
         }

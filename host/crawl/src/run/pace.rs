@@ -185,6 +185,7 @@ impl Crawler {
         };
         if let Robots::Known(answer, _) = &known.robots
             && self.shared.spec.respect_robots
+            && known.allowed != Some(entry.seq)
             && let Some(why) = left_out_because(answer, &entry.url)
         {
             return match why {
@@ -196,7 +197,11 @@ impl Crawler {
         if !owns && self.shared.claims.lock().contains(&entry.hash) {
             return self.leave_out(host, SkipReason::Duplicate, "another URL redirects to it");
         }
+        let seq = entry.seq;
         if let Err(open) = known.turn.take(now) {
+            if let Some(known) = self.hosts.get_mut(host) {
+                known.allowed = Some(seq);
+            }
             return HostPoll::At(open);
         }
         let Some(mut entry) = self.window.pop(host) else {
@@ -286,6 +291,7 @@ impl Crawler {
         let asked = asked.min(config.max_wait_ms.as_duration());
         known.turn.ask(asked, now);
         known.robots = Robots::Known(answer, now);
+        known.allowed = None;
     }
 
     /// Gives a host's next entry up, as the host can't be reached.

@@ -94,6 +94,7 @@ impl Crawler {
                 let (links, found, hooked) = page.take_links();
                 self.skip(SkipReason::Scope, page.out_of_scope);
                 self.skip(SkipReason::Excluded, page.excluded);
+                self.skip(SkipReason::Budget, page.unjudged);
                 if self.follows_links() {
                     let discovered = &mut item.discovered;
                     self.discover(&links, &found, Some(&hooked), report.depth, discovered);

@@ -85,6 +85,7 @@ pub(super) struct ReportedPage {
     pub(super) redirect_to: Option<u64>,
     pub(super) out_of_scope: u64,
     pub(super) excluded: u64,
+    pub(super) unjudged: u64,
     pub(super) dropped: bool,
     links: Vec<ReportedLink>,
     added: Vec<Judged>,
@@ -238,8 +239,9 @@ impl ReportedPage {
         let hooked = fetched.hooked.as_deref();
         let mut page = Self {
             redirect_to: fetched.redirect_to,
-            out_of_scope: fetched.out_of_scope,
-            excluded: fetched.excluded,
+            out_of_scope: fetched.left_out.scope,
+            excluded: fetched.left_out.excluded,
+            unjudged: fetched.left_out.budget,
             dropped: hooked.is_some_and(|hooked| hooked.fate == Fate::Dropped),
             ..Self::default()
         };

@@ -265,9 +265,9 @@ impl Site<'_> {
         if !self.is_allowed(&url).await {
             return None;
         }
-        let mut page = self.load(url, true).await.ok()?;
+        let mut page = self.load(url.clone(), true).await.ok()?;
         // A browser follows redirects on its own.
-        page.is_allowed = self.is_allowed(&page.url).await;
+        page.is_allowed = page.url == url || self.is_allowed(&page.url).await;
         Some(page)
     }
 
