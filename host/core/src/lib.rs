@@ -9,6 +9,7 @@ pub mod guard;
 pub mod gunzip;
 pub mod ids;
 pub mod json_number;
+pub mod json_values;
 pub mod key_hash;
 pub mod limits;
 pub mod markdown;
