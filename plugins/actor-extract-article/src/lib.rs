@@ -46,6 +46,8 @@ pub enum Format {
 /// The article.
 #[derive(Debug, Serialize)]
 pub struct Output {
+    /// Status of the page's response: an error page has content, too.
+    pub status_code: u16,
     /// The requested format.
     pub format: Format,
     /// The main content; empty if the page has none.
@@ -90,6 +92,7 @@ pub async fn run(input: Input) -> Result<Output, Error> {
         false => Vec::new(),
     };
     Ok(Output {
+        status_code: page.status(),
         format: input.format,
         content,
         word_count,

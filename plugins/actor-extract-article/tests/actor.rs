@@ -64,6 +64,13 @@ fn a_page_without_content_has_an_empty_one() {
 }
 
 #[test]
+fn an_error_page_tells_its_status() {
+    let page = Document::new(URL, PAGE).status(404);
+    let found = answer(site().page(page), json!({"url": URL})).expect("an answer");
+    assert_eq!(found["status_code"], 404);
+}
+
+#[test]
 fn a_missing_grant_of_a_role_is_reported() {
     let bare = Site::default().page(Document::new(URL, PAGE));
     assert!(matches!(
