@@ -88,7 +88,7 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     };
     let metadata = metadata(&page, &article).await?;
     let comments = match input.include_comments {
-        true => comments::of(&page)?,
+        true => comments::of(&page, plain)?,
         false => Vec::new(),
     };
     Ok(Output {
