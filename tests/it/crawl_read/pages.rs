@@ -137,7 +137,7 @@ async fn invalid_list_parameters_are_named() {
     }
     for (path, field) in [
         ("/v1/crawls?limit=1001", "limit"),
-        ("/v1/crawls?status=cancelled", "status"),
+        ("/v1/crawls?status=over", "status"),
         ("/v1/crawls?offset=x", "offset"),
     ] {
         let message = client.get(path).await.error(422, "INVALID_INPUT");
@@ -172,6 +172,8 @@ async fn runs_are_listed_newest_first() {
         assert_eq!(rest["next_offset"], Value::Null);
         let done = client.get("/v1/crawls?status=done").await.ok();
         assert_eq!(done["items"].as_array().unwrap().len(), 2);
+        let deleted = client.get("/v1/crawls?status=cancelled").await.ok();
+        assert_eq!(deleted, json!({"items": [], "next_offset": null}));
         let other = service.other_project("other").await.get("/v1/crawls").await;
         assert_eq!(other.ok()["items"], json!([]));
     }
