@@ -6,8 +6,8 @@ use orbweaver_origin::{Origin, Reply};
 use orbweaver_store::Amount;
 use serde_json::{Value, json};
 
-use crate::support::Service;
 use crate::support::site::ARTICLE;
+use crate::support::{Service, runs};
 
 async fn run(service: &Service, actor: &str, input: Value) -> Value {
     let path = format!("/v1/actors/{actor}");
@@ -164,6 +164,19 @@ async fn published_schemas_take_null_for_optional_members() {
         let modes = &members["cloud_retry_mode"]["enum"];
         assert_eq!(*modes, json!(["chrome", "proxy", null]), "{schema}");
     }
+}
+
+#[tokio::test]
+async fn numbers_without_a_documented_maximum_are_clamped() {
+    let (service, origin) = (Service::start().await, site().await);
+    let input = json!({"urls": [origin.url("/")], "max_concurrent": 5_000_000_000_u64});
+    let links = run(&service, "check-links", input).await;
+    assert_eq!(links["data"]["ok"], 1, "{links}");
+    let crawl = json!({"url": origin.url("/"), "max_pages": 1, "delay_ms": 0});
+    let crawl = runs::crawled(&service.client(), &crawl).await;
+    let input = json!({"crawl_id": crawl["id"], "top_n": 5_000_000_000_u64});
+    let graph = run(&service, "internal-link-graph", input).await;
+    assert_eq!(graph["data"]["stats"]["pages"], 1, "{graph}");
 }
 
 #[tokio::test]

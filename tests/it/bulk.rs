@@ -1,5 +1,6 @@
 //! POST /v1/scan/bulk.
 
+use orbweaver_core::setting::Millis;
 use serde_json::json;
 
 use crate::support::{Service, Site};
@@ -113,4 +114,26 @@ async fn a_hundred_urls_are_scanned_concurrently() {
     assert!(items.iter().all(|item| item["ok"] == true));
     assert_eq!(items[57]["url"], urls[57]);
     assert_eq!(service.billed().await, (100, 0));
+}
+
+#[tokio::test]
+async fn a_batch_answers_with_what_it_has_before_the_request_s_time_is_over() {
+    // Pages are begun in the first four seconds.
+    let service = Service::with(|config| config.http.request_timeout_ms = Millis(5_000)).await;
+    let site = Site::start().await;
+    let urls = [
+        site.url("/article"),
+        site.url("/slow/4100"),
+        site.url("/echo"),
+    ];
+    let body = json!({"urls": urls, "concurrency": 1});
+    let answer = service.client().post("/v1/scan/bulk", &body).await.ok();
+    let items = answer["items"].as_array().expect("items");
+    let ok: Vec<bool> = items.iter().map(|item| item["ok"] == true).collect();
+    assert_eq!(ok, [true, true, false], "{answer}");
+    let why = items[2]["error"].as_str().expect("why");
+    assert!(why.contains("longer than 4 seconds"), "{why}");
+    assert!(why.contains("not billed"), "{why}");
+    assert_eq!(site.hits("/echo"), 0);
+    assert_eq!(service.billed().await, (2, 0));
 }

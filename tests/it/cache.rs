@@ -97,6 +97,35 @@ async fn a_page_that_was_crawled_with_credentials_is_not_reused_without() {
     assert!(reused().await);
 }
 
+async fn a_page_of_a_deleted_run_is_not_reused(service: Service) {
+    let site = Site::start().await;
+    let client = service.client();
+    let url = site.url("/article");
+    let crawl = json!({"url": url, "max_pages": 1, "delay_ms": 0});
+    let run = runs::crawled(&client, &crawl).await;
+    let body = json!({"url": url, "max_age_seconds": 600});
+    client.post("/v1/scan", &body).await.ok();
+    assert_eq!(site.hits("/article"), 1, "the crawl's page is reused");
+    let deleted = client
+        .send("DELETE", &format!("/v1/crawls/{}", run["id"]), &[], b"")
+        .await;
+    assert_eq!(deleted.status, 204);
+    client.post("/v1/scan", &body).await.ok();
+    assert_eq!(site.hits("/article"), 2, "it is gone");
+    client.post("/v1/scan", &body).await.ok();
+    assert_eq!(site.hits("/article"), 2, "the new page is reused");
+}
+
+#[tokio::test]
+async fn a_page_of_a_deleted_run_is_not_reused_on_sqlite() {
+    a_page_of_a_deleted_run_is_not_reused(Service::start().await).await;
+}
+
+#[tokio::test]
+async fn a_page_of_a_deleted_run_is_not_reused_on_postgres() {
+    a_page_of_a_deleted_run_is_not_reused(Service::on_postgres().await).await;
+}
+
 #[tokio::test]
 async fn a_stored_body_is_extracted_again_without_the_result_cache() {
     let service = Service::with(|config| config.scan.result_cache_mib = 0).await;

@@ -374,12 +374,22 @@ async fn html_in_the_request_is_transformed_and_pdf_is_refused() {
         content.contains("bridge thread") && !content.contains("Menu entry"),
         "{content}"
     );
-    assert_eq!(text["engine"], "article");
+    assert_eq!(text["engine"], "markdown");
+    // The headline is content, whatever the format.
+    for (html, plain) in [
+        ("<h1>x</h1><p>y</p>", "x\n\ny"),
+        ("<h1>Title</h1>", "Title"),
+    ] {
+        let text = transform(json!({"data": html, "return_format": "text"}));
+        let text = text.await.ok();
+        assert_eq!(text["content"], plain, "{html}");
+        assert_eq!(text["engine"], "markdown", "{html}");
+    }
     let raw = transform(json!({"data": html, "return_format": "raw"}))
         .await
         .ok();
     assert_eq!(raw["content"], html);
-    assert_eq!(service.billed().await, (0, 4));
+    assert_eq!(service.billed().await, (0, 6));
     // The text is decoded already, whatever its document once was.
     let legacy = "<meta charset=shift_jis><p>Café – Straße 日本</p>";
     for format in ["markdown", "text", "raw"] {
@@ -390,7 +400,7 @@ async fn html_in_the_request_is_transformed_and_pdf_is_refused() {
             "{format}: {content}"
         );
     }
-    assert_eq!(service.billed().await, (0, 7));
+    assert_eq!(service.billed().await, (0, 9));
     for (pdf, rule) in [
         (
             json!({"data": "JVBERi0xLjQK", "input_kind": "pdf_base64"}),
@@ -402,7 +412,7 @@ async fn html_in_the_request_is_transformed_and_pdf_is_refused() {
         let message = transform(pdf).await.error(422, "INVALID_INPUT");
         assert!(message.starts_with(rule), "{message}");
     }
-    assert_eq!(service.billed().await, (0, 7));
+    assert_eq!(service.billed().await, (0, 9));
     for format in ["markdown", "text"] {
         let empty = transform(json!({"data": "<p></p>", "return_format": format}));
         assert_eq!(empty.await.ok()["content"], "", "{format}");

@@ -185,23 +185,43 @@ async fn a_revoked_key_is_refused_at_once_and_the_last_key_is_kept() {
 }
 
 #[tokio::test]
-async fn the_last_key_that_does_not_expire_stays() {
+async fn a_key_in_its_grace_period_stays_when_the_new_one_is_revoked() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let old = service.client();
         let (new, rotated) = rotate(&old, &json!({})).await;
         let theirs = format!("{KEYS}/{}", rotated["prefix"].as_str().unwrap());
-        for client in [&old, &new] {
-            let answer = client.send("DELETE", &theirs, &[], b"").await;
-            let message = answer.error(409, "CONFLICT");
-            assert!(message.contains("does not expire"), "{message}");
-        }
-        // A day later one key is still valid.
+        assert_eq!(old.send("DELETE", &theirs, &[], b"").await.status, 204);
+        new.get(LOGS).await.error(401, "UNAUTHORIZED");
+        // It is the last one, and so does not expire any more.
         service.clock.advance(TimeDelta::hours(25));
-        old.get(LOGS).await.error(401, "UNAUTHORIZED");
-        let (newer, _) = rotate(&new, &json!({})).await;
-        assert_eq!(newer.send("DELETE", &theirs, &[], b"").await.status, 204);
-        newer.get(LOGS).await.ok();
+        old.get(LOGS).await.ok();
+        let keys = old.get(KEYS).await.ok();
+        let mine = keys["items"].as_array().unwrap();
+        let mine = mine.iter().find(|key| key["prefix"] == &KEY[..12]);
+        assert_eq!(mine.unwrap()["expires_at"], Value::Null, "{keys}");
+        let path = format!("{KEYS}/{}", &KEY[..12]);
+        let last = old.send("DELETE", &path, &[], b"").await;
+        last.error(409, "CONFLICT");
+        let project = service.app.store.project_named("default").await.unwrap();
+        let project = project.unwrap().id;
+        let events = service.app.store.key_events(project).await.unwrap();
+        let kept = events.iter().filter(|event| event.action == "kept");
+        let kept: Vec<&str> = kept.map(|event| event.prefix.as_str()).collect();
+        assert_eq!(kept, [&KEY[..12]]);
     }
+}
+
+#[tokio::test]
+async fn of_several_keys_that_expire_the_last_one_is_kept() {
+    let service = Service::start().await;
+    let first = service.client();
+    let (second, _) = rotate(&first, &json!({"grace_seconds": 60})).await;
+    let (third, rotated) = rotate(&second, &json!({"grace_seconds": 600})).await;
+    let theirs = format!("{KEYS}/{}", rotated["prefix"].as_str().unwrap());
+    assert_eq!(third.send("DELETE", &theirs, &[], b"").await.status, 204);
+    service.clock.advance(TimeDelta::hours(1));
+    first.get(LOGS).await.error(401, "UNAUTHORIZED");
+    second.get(LOGS).await.ok();
 }
 
 #[tokio::test]

@@ -57,8 +57,14 @@ async fn a_page_that_calls_itself_a_copy_is_not_listed_beside_the_other() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     let links = "<title>Start</title><a href=/a>a</a> <a href=/copy>b</a> <a href=/lone>c</a>";
     origin.set("/", Reply::html(links));
-    origin.set("/a", Reply::html("<title>A</title><link rel=canonical href='/a?utm_source=x'>"));
-    origin.set("/copy", Reply::html("<title>Copy</title><link rel=canonical href=/a>"));
+    origin.set(
+        "/a",
+        Reply::html("<title>A</title><link rel=canonical href='/a?utm_source=x'>"),
+    );
+    origin.set(
+        "/copy",
+        Reply::html("<title>Copy</title><link rel=canonical href=/a>"),
+    );
     let lone = "<title>Lone</title><link rel=canonical href='https://elsewhere.example/'>";
     origin.set("/lone", Reply::html(lone));
     let (_, file) = build(&service.client(), &json!({"url": origin.url("/")})).await;

@@ -223,24 +223,23 @@ async fn the_provider_creates_the_checkout_session() {
         requests[0].header("idempotency-key"),
         requests[1].header("idempotency-key")
     );
+
+    let agency = json!({"project_name": "big", "email": "o@big.example", "tier": "agency"});
+    let refused = service.stranger().post(SIGNUP, &agency).await;
+    let message = refused.error(422, "INVALID_INPUT");
+    assert_eq!(message, "tier: cannot be bought here");
+    // It has not taken the name.
+    service.stranger().post(SIGNUP, &pro("big")).await.ok();
+    // With a real provider there is no mock.
+    let mock = format!("/v1/billing/mock/{intent}?token=00");
+    service.stranger().get(&mock).await.error(404, "NOT_FOUND");
+
     provider.set("/v1/checkout/sessions", Reply::new(401, "{}"));
     service
         .stranger()
         .get(&checkout)
         .await
         .error(502, "FETCH_FAILED");
-
-    let agency = json!({"project_name": "big", "email": "o@big.example", "tier": "agency"});
-    let made = service.stranger().post(SIGNUP, &agency).await.ok();
-    let fallback = path(&made["checkout_url"]);
-    service
-        .stranger()
-        .get(&fallback)
-        .await
-        .error(501, "NOT_IMPLEMENTED");
-    // With a real provider there is no mock.
-    let mock = format!("/v1/billing/mock/{intent}?token=00");
-    service.stranger().get(&mock).await.error(404, "NOT_FOUND");
 }
 
 fn paid(intent: i64) -> String {

@@ -20,7 +20,7 @@ const page = await web.POST("/v1/scan", { body: { url: "https://example.com/" } 
 const title: string | null | undefined = page.data?.metadata?.title;
 const run = await web.POST("/v1/crawls", { body: { url: "https://example.com/" } });
 if (run.data && "status" in run.data) {
-  const status: "queued" | "running" | "done" | "failed" = run.data.status;
+  const status: "queued" | "running" | "done" | "failed" | "cancelled" = run.data.status;
   console.log(status);
 }
 const pages = await web.GET("/v1/crawls/{id}/pages", { params: { path: { id: 1 } } });

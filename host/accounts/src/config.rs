@@ -76,6 +76,11 @@ impl BillingConfig {
             .as_ref()
             .filter(|key| !key.expose().is_empty() && !key.expose().starts_with(PLACEHOLDER))
     }
+
+    /// Whether the provider has a price for a paid tier, or there is no provider that needs one.
+    pub fn has_price(&self, tier: &str) -> bool {
+        self.provider().is_none() || self.prices.contains_key(tier)
+    }
 }
 
 impl SignupConfig {

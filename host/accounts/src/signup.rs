@@ -74,6 +74,10 @@ pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outco
     if settings.challenge_secret.is_some() && applicant.challenge.is_none() {
         return Err(SignupError::Refused("turnstile_token", "is required"));
     }
+    // An intent that nobody can pay would keep the name from others.
+    if applicant.tier != FREE && !accounts.billing.has_price(&applicant.tier) {
+        return Err(SignupError::Refused("tier", "cannot be bought here"));
+    }
     let limits = SignupLimits {
         attempts: settings.attempts_per_ip,
         successes: settings.per_day,

@@ -1,7 +1,10 @@
-//! Size budget of an answer that combines the results of one or more pages.
+//! Size and time budget of an answer that combines the results of one or more pages.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::error::ScanError;
 
@@ -16,6 +19,8 @@ pub struct AnswerBudget {
     most: usize,
     left: AtomicUsize,
     counting: Counting,
+    /// Until when pages are begun, and how long that is.
+    time: Option<(Instant, Duration)>,
 }
 
 impl fmt::Debug for AnswerBudget {
@@ -39,6 +44,16 @@ impl AnswerBudget {
             most,
             left: AtomicUsize::new(most),
             counting: Box::new(counting),
+            time: None,
+        }
+    }
+
+    /// No page is begun after `time` from now.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        Self {
+            time: Some((Instant::now() + time, time)),
+            ..self
         }
     }
 
@@ -49,11 +64,19 @@ impl AnswerBudget {
         Self::new(usize::MAX, "", counting)
     }
 
-    /// Whether there is any left.
+    /// Whether another page may be begun.
     ///
     /// # Errors
-    /// Where there is none.
+    /// Where there is no room left, or no time.
     pub fn check(&self) -> Result<(), ScanError> {
+        if let Some((until, time)) = self.time
+            && Instant::now() >= until
+        {
+            let seconds = time.as_secs_f64();
+            return Err(ScanError::NoRoom(format!(
+                "not fetched, because the requests before it took longer than {seconds} seconds"
+            )));
+        }
         match self.left.load(Ordering::Relaxed) {
             0 => Err(self.none_left()),
             _ => Ok(()),
@@ -98,6 +121,17 @@ mod tests {
         room.take(11).expect_err("too large");
         room.take(1).expect_err("none after it");
         room.check().expect_err("none after it");
+    }
+
+    #[test]
+    fn no_page_is_begun_when_the_time_is_over() {
+        let room = AnswerBudget::of_memory(|_| Ok(())).within(Duration::from_secs(60));
+        room.check().expect("time");
+        let room = AnswerBudget::of_memory(|_| Ok(())).within(Duration::ZERO);
+        let why = room.check().expect_err("none").to_string();
+        assert!(why.contains("longer than 0 seconds"), "{why}");
+        // What was begun before is still taken.
+        room.take(1).expect("room");
     }
 
     #[test]

@@ -40,12 +40,6 @@ impl Format {
     }
 }
 
-/// The field read from the article; null if the page has none.
-#[derive(Deserialize)]
-struct Article {
-    text: Option<String>,
-}
-
 impl Pipeline {
     /// Converts a page, or the HTML of a document, with the plugins of the roles. `main`: only its main content, if it has
     /// any. A page that has content never yields an empty answer.
@@ -68,14 +62,9 @@ impl Pipeline {
         match format {
             Format::Raw => Ok(document.page().await?.parts().html.to_string()),
             Format::Markdown | Format::Commonmark => self.markdown(document, main).await,
+            // Not the article's text, which leaves the headline to its field `title`.
             Format::Text => {
-                if main {
-                    let article: Article = self.role(document, "article", "").await?;
-                    if let Some(text) = article.text.filter(|text| !text.trim().is_empty()) {
-                        return Ok(text);
-                    }
-                }
-                let markdown = self.markdown(document, false).await?;
+                let markdown = self.markdown(document, main).await?;
                 sized(markdown.len(), move || plain_text(&markdown)).await
             }
         }

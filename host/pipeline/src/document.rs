@@ -203,18 +203,25 @@ impl Document {
         let declared = self.header("content-type");
         let media_type = match &self.page {
             Some(page) => content::sniff(declared, &page.parts().body).media_type,
-            None => {
-                let essence = declared.and_then(|value| value.split(';').next());
-                essence.unwrap_or("no HTML").trim().to_ascii_lowercase()
-            }
+            None => essence(declared),
         };
         Some(match conversion {
             Some(Err(why)) => format!("the body is {media_type}, which has no content: {why}"),
-            _ => format!(
-                "the body is {media_type}: only HTML and documents have Markdown, an article, \
-                 metadata and signals"
-            ),
+            _ => not_content(&media_type),
         })
+    }
+
+    /// Same as [`notice`](Self::notice), of a page stored without its body that never had content:
+    /// `None` for HTML and documents.
+    pub(crate) fn notice_without_body(stored: &StoredPage) -> Option<String> {
+        match stored.kind {
+            Kind::Html | Kind::Document => return None,
+            Kind::Text | Kind::Other => {}
+        }
+        let headers: Vec<(String, String)> = serde_json::from_str(&stored.headers).ok()?;
+        let declared = headers.iter().find(|(name, _)| name == "content-type");
+        let declared = declared.map(|(_, value)| value.as_str());
+        Some(not_content(&essence(declared)))
     }
 
     /// A page of the store; its body stays there until it is needed. None where the row
@@ -337,6 +344,20 @@ impl Document {
             ..PageParts::default()
         })
     }
+}
+
+/// The media type that a `content-type` declares.
+fn essence(declared: Option<&str>) -> String {
+    let essence = declared.and_then(|value| value.split(';').next());
+    essence.unwrap_or("no HTML").trim().to_ascii_lowercase()
+}
+
+/// Why a body of this type has no content.
+fn not_content(media_type: &str) -> String {
+    format!(
+        "the body is {media_type}: only HTML and documents have Markdown, an article, metadata and \
+         signals"
+    )
 }
 
 /// The body as text; empty if it is not text. A feed is.

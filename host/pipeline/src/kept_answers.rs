@@ -1,7 +1,8 @@
 //! Cache of complete answers for stored pages, as the bytes that are sent.
 //!
 //! A cached answer is used only while all its inputs are unchanged: the project's newest page
-//! of the URL, the plugins, and the site's robots.txt and llms.txt.
+//! of the URL, the plugins, and the site's robots.txt and llms.txt; and only while no stored page was
+//! removed, which may have been its page.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -85,6 +86,8 @@ pub(crate) struct KeptAnswer {
     pub(crate) site: Site,
     pub(crate) plugins: Vec<(String, Option<PluginRef>)>,
     pub(crate) at: Instant,
+    /// [`Store::removals`](orbweaver_store::Store::removals) before the page was looked up.
+    pub(crate) removals: u64,
 }
 
 impl KeptAnswer {
@@ -263,6 +266,7 @@ mod tests {
             site: Site::default(),
             plugins,
             at: Instant::now(),
+            removals: 0,
         };
         let weight = |json, url, plugins| kept(json, url, plugins).weight();
         let least = weight("", "https://e.org/", Vec::new());

@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_engine::PluginRef;
-use orbweaver_store::{CloudMode, Principal};
+use orbweaver_store::{CloudMode, Principal, Store};
 use url::Url;
 
 use crate::answer::{Besides, assemble};
@@ -90,9 +90,10 @@ async fn run(
     // A stored page is served only if its URL may be fetched now.
     let judged = pipeline.fetcher.judge(&spec.url);
     judged.map_err(|refusal| ScanError::Refused(refusal.to_string()))?;
+    // Before the page is looked up, so that none that is removed meanwhile is kept.
+    let removals = scans.store.removals();
     if let Some(since) = source::since(scans, spec)
-        && let Some((json, mode)) =
-            kept_answer(pipeline, project, spec, since, scans.store.is_shared())
+        && let Some((json, mode)) = kept_answer(pipeline, &scans.store, project, spec, since)
     {
         take(room, &json)?;
         charge.came_by(mode);
@@ -130,6 +131,7 @@ async fn run(
             site: parts.site,
             plugins,
             at: Instant::now(),
+            removals,
         };
         pipeline.answers.keep(project, spec, kept);
     }
@@ -296,13 +298,13 @@ impl AnswerParts {
 }
 
 /// The cached answer and where its page came from, if it is still valid and its page is no
-/// older than `since`. `shared`: other nodes write to the database too.
+/// older than `since`.
 fn kept_answer(
     pipeline: &Pipeline,
+    store: &Store,
     project: ProjectId,
     spec: &ScanSpec,
     since: DateTime<Utc>,
-    shared: bool,
 ) -> Option<(Bytes, CloudMode)> {
     if spec.content.screenshot {
         // Screenshots are always taken anew.
@@ -310,7 +312,8 @@ fn kept_answer(
     }
     let kept = pipeline.answers.get(project, spec)?;
     let holds = kept.fetched_at >= since
-        && (!shared || kept.at.elapsed() < SHARED)
+        && kept.removals == store.removals()
+        && (!store.is_shared() || kept.at.elapsed() < SHARED)
         && pipeline.answers.is_youngest(&kept.page_key, kept.page)
         && kept
             .plugins

@@ -274,15 +274,23 @@ impl Pipeline {
         parts: Parts,
         options: &ExtractorOptions,
     ) -> Result<StoredContent, StoredError> {
+        let without_body = Document::notice_without_body(&record.page);
         let Some(mut document) = Document::from_store(store, project, record.page) else {
-            let needs_body = parts.html || parts.markdown || parts.article;
+            if parts.html || parts.markdown || parts.article {
+                return Err(StoredError::NoBody);
+            }
             let kept = record
                 .metadata
-                .filter(|json| !needs_body && is_kept_content(json))
-                .and_then(|json| RawValue::from_string(json).ok())
-                .ok_or(StoredError::NoBody)?;
+                .filter(|json| is_kept_content(json))
+                .and_then(|json| RawValue::from_string(json).ok());
+            // What has no content has none without its body either.
+            let notice = without_body.filter(|_| kept.is_none());
+            if kept.is_none() && notice.is_none() {
+                return Err(StoredError::NoBody);
+            }
             return Ok(StoredContent {
-                kept: Some(kept),
+                kept,
+                notice,
                 ..StoredContent::default()
             });
         };

@@ -89,12 +89,17 @@ impl Store {
     }
 
     async fn purge_scans(&self, before: i64) -> Result<u64, StoreError> {
-        transact!(self.db, tx => {
+        let removed: Result<u64, StoreError> = transact!(self.db, tx => {
             let pages = sql::pages::delete_scans_before(tx, before, CHUNK).await?;
             let blobs = pages.iter().filter_map(|(project, blob)| Some(((*blob)?, *project)));
             sql::bodies::release(tx, blobs).await?;
             Ok(pages.len() as u64)
-        })
+        });
+        let removed = removed?;
+        if removed > 0 {
+            self.count_removal();
+        }
+        Ok(removed)
     }
 
     async fn purge_log(&self, before: i64) -> Result<u64, StoreError> {

@@ -1,7 +1,7 @@
 //! The handle to the database that every module adds its methods to.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use orbweaver_blobs::Blobs;
 use tokio::sync::watch;
@@ -23,6 +23,7 @@ pub struct Store {
     pub(crate) watches: Arc<ChangeWatches>,
     pub(crate) replicas: Arc<Replicas>,
     pub(crate) blobs: Option<Blobs>,
+    pub(crate) removals: Arc<AtomicU64>,
 }
 
 impl Store {
@@ -46,6 +47,7 @@ impl Store {
             watches: Arc::new(ChangeWatches::new(db::direct(options)?)),
             replicas: Arc::new(replicas),
             blobs,
+            removals: Arc::default(),
         };
         store.know_logs().await?;
         Ok(store)
@@ -99,6 +101,17 @@ impl Store {
             Db::Lite(lite) => Some(lite.changes.load(Ordering::Acquire)),
             Db::Pg(_) => None,
         }
+    }
+
+    /// A number that changes with every commit of this process that removes stored pages, so that
+    /// what was made of a page before may no longer be served.
+    pub fn removals(&self) -> u64 {
+        self.removals.load(Ordering::Acquire)
+    }
+
+    /// Counts a commit that removed stored pages.
+    pub(crate) fn count_removal(&self) {
+        self.removals.fetch_add(1, Ordering::AcqRel);
     }
 
     /// A number that changes when a node tells of a change of `topic`; after the first

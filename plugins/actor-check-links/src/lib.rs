@@ -13,6 +13,7 @@ mod probe;
 mod retry;
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use orbweaver_sdk::{Error, Page, http, job};
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,15 @@ pub use retry::MAX_RETRIES;
 orbweaver_sdk::actor! { run: run }
 
 /// Default number of parallel requests.
-pub const DEFAULT_CONCURRENT: u32 = 16;
+pub const DEFAULT_CONCURRENT: u64 = 16;
+/// Most parallel requests; a greater number counts as this one.
+pub const MAX_CONCURRENT: u64 = 50;
+
+/// Time after which a call with a waiting client starts no more requests. Clients of the service wait
+/// for five minutes by default, and a check that is cut off loses its results.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// How much earlier no more pages are rendered: one may wait so long for the browser.
+const BROWSER_QUEUE: Duration = Duration::from_secs(120);
 
 /// The actor's input: `url` or `urls`.
 #[derive(Debug, Default, Deserialize)]
@@ -46,7 +55,7 @@ pub struct Input {
     pub proxy_pool: Option<String>,
     /// Parallel requests, over all hosts.
     #[serde(default)]
-    pub max_concurrent: Option<u32>,
+    pub max_concurrent: Option<u64>,
 }
 
 /// How a broken link is retried.
@@ -82,7 +91,7 @@ pub struct Output {
     /// Cost of the retries in US dollars.
     pub cloud_cost_usd: f64,
     /// Number of distinct links that were not checked: those of the page beyond the first 1,000, and
-    /// those that a cap of the project or a budget of the call kept from being requested.
+    /// those not requested because the time was over, or a cap or a budget was reached.
     pub not_checked: u64,
     /// One per checked link, in the order of their first appearance.
     pub items: Vec<Item>,
@@ -120,7 +129,23 @@ impl Item {
 
 /// Checks the links.
 pub async fn run(input: Input) -> Result<Output, Error> {
-    let width = input.max_concurrent.unwrap_or(DEFAULT_CONCURRENT).max(1) as usize;
+    // Nobody waits for the answer of a run in the background.
+    let patience = job::context().run_id.is_none().then_some(PATIENCE);
+    run_within(input, patience).await
+}
+
+/// Same as [`run`], with this much time for requests; `None`: as long as the call may take.
+pub async fn run_within(input: Input, patience: Option<Duration>) -> Result<Output, Error> {
+    let start = Instant::now();
+    let until = patience.map(|patience| start + patience);
+    let retry_until = match input.cloud_retry_mode {
+        RetryMode::Chrome => {
+            patience.map(|patience| start + patience.saturating_sub(BROWSER_QUEUE))
+        }
+        RetryMode::Proxy => until,
+    };
+    let width = input.max_concurrent.unwrap_or(DEFAULT_CONCURRENT);
+    let width = width.clamp(1, MAX_CONCURRENT) as usize;
     let (plan, source) = match (&input.url, &input.urls) {
         (Some(url), None) => {
             // The caller asks for this page, so robots.txt does not apply to it; it applies to
@@ -133,7 +158,7 @@ pub async fn run(input: Input) -> Result<Output, Error> {
         (None, None) => return Err(Error::invalid("url: is required, or urls")),
     };
     let findings = Findings::new(plan.entries.len());
-    let verdicts = probe::all(&plan.entries, width, |at, verdict| {
+    let verdicts = probe::all(&plan.entries, width, until, |at, verdict| {
         let entry = plan.entries.get(at).filter(|_| !input.cloud_retry);
         findings.found(entry.map(|entry| Item::new(entry.url.clone(), verdict.clone())))
     })
@@ -149,7 +174,7 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     let retried = match input.cloud_retry {
         true => {
             let pool = input.proxy_pool.as_deref().unwrap_or("residential");
-            retry::all(&mut items, input.cloud_retry_mode, pool, width).await
+            retry::all(&mut items, input.cloud_retry_mode, pool, width, retry_until).await
         }
         false => retry::Retried::default(),
     };

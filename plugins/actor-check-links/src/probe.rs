@@ -1,7 +1,7 @@
 //! Requests the links.
 
 use std::cell::{Cell, RefCell};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use orbweaver_sdk::http::{Request, fetch};
 use orbweaver_sdk::{Error, Page, join_all};
@@ -71,12 +71,14 @@ impl Verdict {
 }
 
 /// Requests every link without a known result, at most `width` in parallel; the results are in
-/// their order, and `None` where a cap or a budget of the call kept the link from being requested.
+/// their order, and `None` where the link was not requested: its turn came at `until` or later, or a
+/// cap or a budget of the call was reached.
 /// `found` is told each result, with the link's index, as soon as it is known; an error of it ends
 /// the work.
 pub async fn all(
     entries: &[Entry],
     width: usize,
+    until: Option<Instant>,
     found: impl Fn(usize, &Verdict) -> Result<(), Error>,
 ) -> Result<Vec<Option<Verdict>>, Error> {
     let stopped: RefCell<Result<(), Error>> = RefCell::new(Ok(()));
@@ -96,6 +98,9 @@ pub async fn all(
         };
         if let Some(known) = &entry.known {
             return tell(at, known);
+        }
+        if is_over(until) {
+            return;
         }
         let Some(verdict) = one(&entry.url).await else {
             return;
@@ -121,6 +126,11 @@ pub async fn each(count: usize, width: usize, work: impl AsyncFn(usize)) {
         }
     };
     join_all((0..width.min(count)).map(|_| worker())).await;
+}
+
+/// Whether no more requests are to be started.
+pub fn is_over(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| Instant::now() >= until)
 }
 
 async fn one(url: &str) -> Option<Verdict> {

@@ -1,11 +1,12 @@
 //! Retries broken links by other means.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
 use orbweaver_sdk::http::{Request, fetch};
 use orbweaver_sdk::{WaitFor, render};
 
-use crate::probe::{Status, each, redirected};
+use crate::probe::{Status, each, is_over, redirected};
 use crate::{Item, RetryMode};
 
 /// Most links retried in one call.
@@ -35,8 +36,15 @@ fn may_recover(item: &Item) -> bool {
         }
 }
 
-/// Retries the first of the broken links, and updates the items that work.
-pub async fn all(items: &mut [Item], mode: RetryMode, pool: &str, width: usize) -> Retried {
+/// Retries the first of the broken links, and updates the items that work. None is retried at
+/// `until` or later.
+pub async fn all(
+    items: &mut [Item],
+    mode: RetryMode,
+    pool: &str,
+    width: usize,
+    until: Option<Instant>,
+) -> Retried {
     let chosen: Vec<usize> = items
         .iter()
         .enumerate()
@@ -47,6 +55,9 @@ pub async fn all(items: &mut [Item], mode: RetryMode, pool: &str, width: usize) 
     let retried = RefCell::new(Retried::default());
     let shared = RefCell::new(items);
     each(chosen.len(), width, async |at| {
+        if is_over(until) {
+            return;
+        }
         let Some(&at) = chosen.get(at) else { return };
         let url = shared.borrow().get(at).map(|item| item.url.clone());
         let Some(url) = url else { return };

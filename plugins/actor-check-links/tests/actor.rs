@@ -1,6 +1,8 @@
 //! A page with every kind of link, and lists.
 
-use orbweaver_actor_check_links::{Input, MAX_PAGE_LINKS, MAX_RETRIES, run};
+use std::time::Duration;
+
+use orbweaver_actor_check_links::{Input, MAX_PAGE_LINKS, MAX_RETRIES, run, run_within};
 use orbweaver_sdk::testing::{Document, Site, block_on, install};
 use orbweaver_sdk::{Code, Error};
 use serde_json::{Value, json};
@@ -309,4 +311,61 @@ fn a_source_without_a_response_is_a_fetch_failure() {
         matches!(error, Err(ref error) if error.is_fetch()),
         "{error:?}"
     );
+}
+
+/// Broken links, asked for with this much time for requests.
+fn checked_within(input: Value, patience: Option<Duration>) -> (Value, Vec<String>) {
+    let site = site();
+    let asked = site.asked();
+    let _web = install(site);
+    let input: Input = serde_json::from_value(input).expect("an input");
+    let found = block_on(run_within(input, patience)).expect("an answer");
+    let asked = asked.borrow().clone();
+    (serde_json::to_value(found).expect("JSON"), asked)
+}
+
+#[test]
+fn links_whose_turn_comes_after_the_time_are_not_requested() {
+    let urls = [
+        "https://site.example/works",
+        "https://site.example/error",
+        "mailto:a@b.example",
+    ];
+    let input = json!({"urls": urls, "cloud_retry": true, "cloud_retry_mode": "proxy"});
+    let (found, asked) = checked_within(input, Some(Duration::ZERO));
+    assert_eq!(asked, Vec::<String>::new());
+    assert_eq!(
+        (&found["total"], &found["not_checked"]),
+        (&json!(1), &json!(2))
+    );
+    assert_eq!(found["items"][0]["status"], "excluded");
+}
+
+#[test]
+fn a_page_is_rendered_only_while_it_can_wait_for_the_browser() {
+    let input = |mode| {
+        json!({
+            "urls": ["https://site.example/error"],
+            "cloud_retry": true,
+            "cloud_retry_mode": mode,
+        })
+    };
+    let minutes = |minutes: u64| Some(Duration::from_secs(60 * minutes));
+    for (mode, patience, retried) in [
+        ("chrome", minutes(2), 0),
+        ("chrome", minutes(4), 1),
+        ("chrome", None, 1),
+        ("proxy", minutes(2), 1),
+    ] {
+        let (found, _) = checked_within(input(mode), patience);
+        assert_eq!(found["cloud_retried"], retried, "{mode} {patience:?}");
+    }
+}
+
+#[test]
+fn more_parallel_requests_than_the_most_count_as_the_most() {
+    let input =
+        json!({"urls": ["https://site.example/works"], "max_concurrent": 5_000_000_000_u64});
+    let (found, _) = checked_within(input, None);
+    assert_eq!(found["ok"], 1);
 }

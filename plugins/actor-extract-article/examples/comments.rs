@@ -9,7 +9,7 @@ fn main() {
     for path in std::env::args().skip(1) {
         let bytes = std::fs::read(&path).expect("a file");
         let document = Document::new("https://example.org/", &String::from_utf8_lossy(&bytes));
-        let found = comments::of(&document.page()).expect("comments");
+        let found = comments::of(&document.page(), "").expect("comments");
         println!("{path}: {}", found.len());
         for comment in found {
             let start: String = comment.text.chars().take(100).collect();

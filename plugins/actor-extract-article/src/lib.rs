@@ -46,6 +46,8 @@ pub enum Format {
 /// The article.
 #[derive(Debug, Serialize)]
 pub struct Output {
+    /// Status of the page's response: an error page has content, too.
+    pub status_code: u16,
     /// The requested format.
     pub format: Format,
     /// The main content; empty if the page has none.
@@ -86,10 +88,11 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     };
     let metadata = metadata(&page, &article).await?;
     let comments = match input.include_comments {
-        true => comments::of(&page)?,
+        true => comments::of(&page, plain)?,
         false => Vec::new(),
     };
     Ok(Output {
+        status_code: page.status(),
         format: input.format,
         content,
         word_count,

@@ -64,6 +64,33 @@ fn a_page_without_content_has_an_empty_one() {
 }
 
 #[test]
+fn the_opening_post_of_a_thread_is_no_comment() {
+    for (forum, html) in [
+        ("Invision", include_str!("../fixtures/invision.html")),
+        ("NodeBB", include_str!("../fixtures/nodebb.html")),
+    ] {
+        let input = json!({"url": URL, "include_comments": true});
+        let found = answer(site().page(Document::new(URL, html)), input).expect("an answer");
+        let content = found["content"].as_str().expect("a text");
+        assert!(
+            content.contains("the same gearbox oil"),
+            "{forum}: {content}"
+        );
+        let comments = found["comments"].as_array().expect("comments");
+        let authors: Vec<&Value> = comments.iter().map(|one| &one["author"]).collect();
+        assert_eq!(authors, ["bo", "cy"], "{forum}: {found:#}");
+        assert_eq!(comments[0]["depth"], 0, "{forum}");
+    }
+}
+
+#[test]
+fn an_error_page_tells_its_status() {
+    let page = Document::new(URL, PAGE).status(404);
+    let found = answer(site().page(page), json!({"url": URL})).expect("an answer");
+    assert_eq!(found["status_code"], 404);
+}
+
+#[test]
 fn a_missing_grant_of_a_role_is_reported() {
     let bare = Site::default().page(Document::new(URL, PAGE));
     assert!(matches!(

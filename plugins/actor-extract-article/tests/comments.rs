@@ -6,7 +6,13 @@ use orbweaver_actor_extract_article::comments::{self, Comment};
 use orbweaver_sdk::testing::Document;
 
 fn comments(html: &str) -> Vec<Comment> {
-    comments::of(&Document::new("https://example.org/", html).page()).expect("comments")
+    comments_beside(html, "")
+}
+
+/// The comments of a page with this main content.
+fn comments_beside(html: &str, article: &str) -> Vec<Comment> {
+    let page = Document::new("https://example.org/", html);
+    comments::of(&page.page(), article).expect("comments")
 }
 
 fn comment(author: &str, published: &str, text: &str, depth: u32) -> Comment {
@@ -220,4 +226,32 @@ fn tags_in_data_are_removed() {
 fn deep_nesting_is_handled() {
     let html = r#"<div class="comment">xy"#.repeat(3_000);
     assert!(!comments(&html).is_empty());
+}
+
+#[test]
+fn links_from_other_sites_are_not_comments() {
+    let html = r#"<ol class="comment-list">
+        <li id="comment-1" class="comment even depth-1"><article class="comment-body"><cite class="fn">Ann</cite><div class="comment-content">Good.</div></article>
+            <ol class="children"><li id="comment-2" class="pingback depth-2"><div class="comment-body">Pingback: <a href="/x">Elsewhere</a></div></li></ol></li>
+        <li id="comment-4" class="pingback depth-1"><div class="comment-body">Pingback: <a href="/x">Elsewhere</a></div></li>
+        <li id="comment-5" class="trackback odd depth-1"><div id="div-comment-5" class="comment-body"><p>[...] as they say [...]</p></div>
+            <ol class="children"><li id="comment-6" class="comment depth-2"><cite class="fn">Bo</cite><div class="comment-content">Thanks.</div></li></ol></li></ol>"#;
+    assert_eq!(
+        comments(html),
+        [
+            comment("Ann", "", "Good.", 0),
+            comment("Bo", "", "Thanks.", 1)
+        ]
+    );
+    let only = r#"<ol><li class="pingback"><div class="comment-body">Pingback: <a href="/x">Elsewhere</a></div></li></ol>"#;
+    assert_eq!(comments(only), []);
+}
+
+#[test]
+fn a_comment_with_which_the_content_begins_is_one() {
+    // A page without content of its own, whose main content are its comments.
+    let html = r#"<div class="comment"><span class="author">Ann</span><p>The first of the comments on it.</p></div>
+        <div class="comment"><span class="author">Bo</span><p>The second.</p></div>"#;
+    let article = "The first of the comments on it.\nThe second.";
+    assert_eq!(comments_beside(html, article).len(), 2);
 }

@@ -26,7 +26,9 @@ orbweaver_sdk::actor! { run: run }
 /// Most pages of a graph.
 pub const MAX_PAGES: usize = 100_000;
 /// Default length of each list.
-pub const DEFAULT_TOP: u32 = 50;
+pub const DEFAULT_TOP: u64 = 50;
+/// Greatest length of each list; a greater number counts as this one.
+pub const MAX_TOP: u64 = 1_000;
 /// Most anchor texts listed per target.
 const MAX_ANCHORS: usize = 20;
 /// Most orphan clusters listed, and most URLs of each.
@@ -40,7 +42,7 @@ pub struct Input {
     pub crawl_id: i64,
     /// Length of each list.
     #[serde(default)]
-    pub top_n: Option<u32>,
+    pub top_n: Option<u64>,
 }
 
 /// Figures of the graph.
@@ -122,7 +124,7 @@ pub struct Stats {
 
 /// Reads the run and computes its graph.
 pub async fn run(input: Input) -> Result<Output, Error> {
-    let top = input.top_n.unwrap_or(DEFAULT_TOP) as usize;
+    let top = input.top_n.unwrap_or(DEFAULT_TOP).min(MAX_TOP) as usize;
     Ok(measure(&collect(input.crawl_id)?, top))
 }
 

@@ -121,6 +121,24 @@ fn lists_have_the_requested_length() {
 }
 
 #[test]
+fn a_greater_length_than_the_most_counts_as_the_most() {
+    let pages: Vec<PageRow> = (0..=1_000).map(|id| row(id, &format!("/{id}"))).collect();
+    let run_ = Run {
+        id: 7,
+        url: "https://site.example/0".into(),
+        status: RunStatus::Done,
+        page_count: pages.len() as u64,
+    };
+    let _web = install(Site::default().crawl(run_, pages, vec![]));
+    let found = block_on(run(Input {
+        crawl_id: 7,
+        top_n: Some(5_000_000_000),
+    }))
+    .expect("an answer");
+    assert_eq!(found.pagerank.len(), 1_000);
+}
+
+#[test]
 fn another_projects_run_is_invalid_input() {
     assert!(matches!(
         measure(json!({"crawl_id": 8})),

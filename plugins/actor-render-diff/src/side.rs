@@ -8,6 +8,8 @@ use serde::Serialize;
 /// Figures of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
+    /// Status of the response.
+    pub status_code: u16,
     /// Words of the visible text.
     pub word_count: u64,
     /// Links (`a`, `area`) to `http` and `https` URLs, including repeats.
@@ -61,6 +63,7 @@ impl Side {
             side.lines = text::lines(body).lines().map(str::to_owned).collect();
         }
         side.counts = Counts {
+            status_code: page.status(),
             word_count: side.lines.iter().map(|line| text::word_count(line)).sum(),
             link_count: side.links.len() as u64,
             heading_count: side.headings.len() as u64,

@@ -46,6 +46,18 @@ fn the_same_page_has_no_difference() {
 }
 
 #[test]
+fn each_side_tells_its_status() {
+    let site = Site::default()
+        .page(Document::new(URL, "<body>").status(503))
+        .rendered(Document::new(URL, "<body>").status(403));
+    let _web = install(site);
+    let output = block_on(run(Input { url: URL.into() })).expect("an answer");
+    let found = serde_json::to_value(output).expect("JSON");
+    assert_eq!(found["static"]["status_code"], 503);
+    assert_eq!(found["rendered"]["status_code"], 403);
+}
+
+#[test]
 fn an_empty_shell_is_wholly_blind() {
     let shown = "<body><p>Every word of it is written by a script.";
     let delta = &compare("<body><div id=root></div>", shown)["delta"];

@@ -50,7 +50,11 @@ struct Waiting {
 pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, Error> {
     let site =
         Resolved::parse(url).ok_or_else(|| Error::invalid("url: must be an http or https URL"))?;
-    let mut waiting = starts(&site).await?;
+    let given = given(&site);
+    let mut waiting = match given {
+        Given::Page => starts(&site).await?,
+        Given::Sitemap | Given::Either => VecDeque::from([Waiting::named(site.without_fragment())]),
+    };
     let mut seen: HashSet<String> = HashSet::new();
     let mut listed: HashSet<u64> = HashSet::new();
     let hasher = std::hash::RandomState::new();
@@ -79,7 +83,12 @@ pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, 
                 }
                 continue;
             }
-            Err(Answer::Wrong(error)) => {
+            // The only URL so far: it is a page of the site.
+            Err(Answer::NoSitemap(_)) if given == Given::Either && seen.len() == 1 => {
+                waiting = starts(&site).await?;
+                continue;
+            }
+            Err(Answer::Status(error) | Answer::NoSitemap(error)) => {
                 unreachable = None;
                 if !next.guessed {
                     found.sitemaps.push(Sitemap {
@@ -130,20 +139,42 @@ pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, 
     }
 }
 
-/// The first sitemaps: the given one, else those of robots.txt, else the usual places.
-async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
-    let given = |url: &str| Waiting {
-        url: url.to_owned(),
-        depth: 0,
-        guessed: false,
-    };
+impl Waiting {
+    /// A sitemap that the caller or robots.txt names.
+    fn named(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            depth: 0,
+            guessed: false,
+        }
+    }
+}
+
+/// What a URL says of itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    /// A sitemap.
+    Sitemap,
+    /// A page of a site.
+    Page,
+    /// Its name has `sitemap` in it, as that of a sitemap made by a program, or of a page on them.
+    Either,
+}
+
+fn given(site: &Resolved) -> Given {
     let path = site.path().to_ascii_lowercase();
     let is_file = [".xml", ".xml.gz", ".txt", ".txt.gz", ".rss", ".atom"]
         .iter()
         .any(|end| path.ends_with(end));
-    if is_file || path.contains("sitemap") {
-        return Ok(VecDeque::from([given(site.without_fragment())]));
+    match (is_file, path.contains("sitemap")) {
+        (true, _) => Given::Sitemap,
+        (false, true) => Given::Either,
+        (false, false) => Given::Page,
     }
+}
+
+/// The first sitemaps of a site: those of robots.txt, else the usual places.
+async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
     let at = |path: &str| {
         let port = site.port();
         let colon = if port.is_empty() { "" } else { ":" };
@@ -155,7 +186,7 @@ async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
             let robots = Robots::parse(&page.body());
             for named in robots.sitemaps() {
                 let url = page.base().and_then(|base| base.join(named));
-                waiting.extend(url.map(|url| given(url.without_fragment())));
+                waiting.extend(url.map(|url| Waiting::named(url.without_fragment())));
             }
         }
         Ok(_) => {}
@@ -176,8 +207,10 @@ async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
 enum Answer {
     /// There was no response.
     None(Error),
+    /// The response has another status than 200.
+    Status(String),
     /// The response is not a sitemap.
-    Wrong(String),
+    NoSitemap(String),
 }
 
 async fn read(url: &str) -> Result<(orbweaver_sitemaps::Sitemap, Option<String>), Answer> {
@@ -185,9 +218,9 @@ async fn read(url: &str) -> Result<(orbweaver_sitemaps::Sitemap, Option<String>)
         .await
         .map_err(Answer::None)?;
     if page.status() != 200 {
-        return Err(Answer::Wrong(format!("HTTP {}", page.status())));
+        return Err(Answer::Status(format!("HTTP {}", page.status())));
     }
-    let sitemap = parse(&page).map_err(|error| Answer::Wrong(error.to_string()))?;
+    let sitemap = parse(&page).map_err(|error| Answer::NoSitemap(error.to_string()))?;
     let error = match (sitemap.malformed, sitemap.truncated) {
         (true, _) => Some("not well-formed XML: read as far as possible".to_owned()),
         (_, true) => Some("more than 50,000 entries or 50 MiB: read up to there".to_owned()),

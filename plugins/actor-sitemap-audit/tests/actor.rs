@@ -229,6 +229,35 @@ fn of_metas_in_the_body_only_those_for_robots_count() {
 }
 
 #[test]
+fn a_page_on_sitemaps_is_a_page() {
+    let page = "<!doctype html><html><body><h1>What is a sitemap?";
+    for path in ["/blog/what-is-a-sitemap", "/sitemap"] {
+        let url = format!("https://site.example{path}");
+        let found = audit(
+            site().page(at(path, page)),
+            json!({"url": url, "dry_run": true}),
+        )
+        .expect("an answer");
+        assert_eq!(found["total_urls_in_sitemap"], 12, "{path}: {found:#}");
+        let sitemaps = found["sitemaps"].as_array().expect("sitemaps");
+        assert!(sitemaps.iter().all(|one| one["url"] != url), "{found:#}");
+    }
+    // A program that makes a sitemap has such a name, too.
+    let list = include_str!("../fixtures/more.xml");
+    let made = site().page(at("/sitemap_of?id=3", list));
+    let asked = made.asked();
+    let input = json!({"url": "https://site.example/sitemap_of?id=3", "dry_run": true});
+    let found = audit(made, input).expect("an answer");
+    assert_eq!(found["total_urls_in_sitemap"], 2, "{found:#}");
+    assert_eq!(asked.borrow().len(), 1);
+    // What is not there is told, as of other sitemaps.
+    let input = json!({"url": "https://site.example/sitemap_of?id=4", "dry_run": true});
+    let missing = site().page(at("/sitemap_of?id=4", "").status(404));
+    let found = audit(missing, input).expect("an answer");
+    assert_eq!(found["sitemaps"][0]["error"], "HTTP 404", "{found:#}");
+}
+
+#[test]
 fn without_robots_txt_the_usual_places_are_searched() {
     let site = Site::default()
         .page(at("/robots.txt", "").status(404))

@@ -13,9 +13,19 @@ pub struct Input {
     pub url: String,
 }
 
+/// The page's status, and the role's answer.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// Status of the page's response: an error page has data, too.
+    pub status_code: u16,
+    /// Counts and items by syntax.
+    #[serde(flatten)]
+    pub found: Found,
+}
+
 /// The role's answer: counts and items by syntax.
 #[derive(Debug, Deserialize, Serialize)]
-pub struct Output {
+pub struct Found {
     /// Number of items by syntax.
     pub counts: Box<RawValue>,
     /// The items, as the role wrote them.
@@ -26,5 +36,8 @@ pub struct Output {
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::fetch(http::Request::get(input.url).respect_robots(false)).await?;
     let answer = extract("structured-data", &page, "{}").await?;
-    Ok(serde_json::from_str(&answer)?)
+    Ok(Output {
+        status_code: page.status(),
+        found: serde_json::from_str(&answer)?,
+    })
 }

@@ -47,6 +47,13 @@ fn a_page_without_any_has_every_key() {
 }
 
 #[test]
+fn an_error_page_tells_its_status() {
+    let page = Document::new(URL, "<p>Gone").status(410);
+    let found = answer(Site::default().page(page)).expect("an answer");
+    assert_eq!(found["status_code"], 410);
+}
+
+#[test]
 fn a_page_that_does_not_respond_is_a_fetch_failure() {
     assert!(matches!(
         answer(Site::default()),

@@ -189,6 +189,7 @@ async fn a_zip_has_a_markdown_file_per_page_and_an_index() {
     .iter()
     .map(|path| Written::new(path, ARTICLE, &[]))
     .collect();
+    pages[1].title = Some("How orb weavers build".to_owned());
     pages.push(Written {
         status: 404,
         ..Written::new("gone", "<h1>Gone</h1>", &[])
@@ -229,6 +230,7 @@ async fn a_zip_has_a_markdown_file_per_page_and_an_index() {
         "an error page has no file: {}",
         rows[8]
     );
+    assert!(rows[2].contains(",How orb weavers build,"), "{}", rows[2]);
     for row in &rows[1..8] {
         assert!(
             names

@@ -1,9 +1,11 @@
 //! Lists of runs and pages, single pages, and which project may read them.
 
+use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
 use super::{get, leaf};
-use crate::support::runs::{SEED, Written, begin, done, end, without_workers, write};
+use crate::support::Service;
+use crate::support::runs::{SEED, Written, begin, crawled, done, end, without_workers, write};
 use crate::support::site::ARTICLE;
 
 #[tokio::test]
@@ -135,7 +137,7 @@ async fn invalid_list_parameters_are_named() {
     }
     for (path, field) in [
         ("/v1/crawls?limit=1001", "limit"),
-        ("/v1/crawls?status=cancelled", "status"),
+        ("/v1/crawls?status=over", "status"),
         ("/v1/crawls?offset=x", "offset"),
     ] {
         let message = client.get(path).await.error(422, "INVALID_INPUT");
@@ -170,6 +172,8 @@ async fn runs_are_listed_newest_first() {
         assert_eq!(rest["next_offset"], Value::Null);
         let done = client.get("/v1/crawls?status=done").await.ok();
         assert_eq!(done["items"].as_array().unwrap().len(), 2);
+        let deleted = client.get("/v1/crawls?status=cancelled").await.ok();
+        assert_eq!(deleted, json!({"items": [], "next_offset": null}));
         let other = service.other_project("other").await.get("/v1/crawls").await;
         assert_eq!(other.ok()["items"], json!([]));
     }
@@ -305,6 +309,33 @@ async fn another_project_can_read_none_of_it() {
             "/v1/crawls/1.5",
         ] {
             service.client().get(path).await.error(404, "NOT_FOUND");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_has_no_content_says_so_with_and_without_its_body() {
+    let service = Service::start().await;
+    let client = service.client();
+    let origin = Origin::start().await.expect("a site");
+    origin.set("/", Reply::text("Just text."));
+    for store_html in [true, false] {
+        let crawl = json!({"url": origin.url("/"), "store_html": store_html, "max_pages": 1});
+        let run = crawled(&client, &crawl).await;
+        let pages = client
+            .get(&format!("/v1/crawls/{}/pages", run["id"]))
+            .await
+            .ok();
+        let path = format!("/v1/pages/{}", pages["items"][0]["id"]);
+        let page = client.get(&format!("{path}?format=signals")).await.ok();
+        assert_eq!(page["metadata"], Value::Null, "{page}");
+        assert_eq!(page["signals"], Value::Null, "{page}");
+        let notice = page["notice"].as_str().expect("a notice");
+        assert!(notice.starts_with("the body is text/plain: "), "{notice}");
+        let html = client.get(&path).await;
+        match store_html {
+            true => assert_eq!(html.ok()["html"], "Just text."),
+            false => drop(html.error(422, "INVALID_INPUT")),
         }
     }
 }

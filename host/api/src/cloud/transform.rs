@@ -124,7 +124,6 @@ async fn run(work: Work, request: TransformRequest) -> Result<Response, ApiError
     work.app.store.bill(usage).await?;
     let role = match format {
         Format::Raw => None,
-        Format::Text if main => Some("article"),
         _ => Some("markdown"),
     };
     let engine = role

@@ -11,11 +11,13 @@ use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{PageRange, Run, RunState};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use utoipa::{IntoParams, ToSchema};
 
 use super::path::{self, RunPath};
+use super::words::CANCELLED;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
@@ -80,7 +82,8 @@ struct ProgressEvent {
     /// A JSON object: `id`; `status` (queued, running, done, failed); `queued` (URLs known and
     /// not yet fetched), `fetched` (pages stored), `failed` (URLs given up), `skipped` (URLs
     /// left out, by reason); `rate` (pages a second since the event before); `error_message`. Of a
-    /// `crawl.page`: `id`, `url`, `status`, `bytes` and `fetched_at` of the page.
+    /// `crawl.page`: `id`, `url`, `status`, `bytes` and `fetched_at` of the page. The `end` of a deleted
+    /// run has a `status` alone: `cancelled`.
     #[schema(content_media_type = "application/json")]
     data: String,
 }
@@ -235,7 +238,7 @@ impl Follow for Follower {
                     return Some(
                         Event::default()
                             .event("end")
-                            .data("{\"status\":\"cancelled\"}"),
+                            .data(json!({"status": CANCELLED}).to_string()),
                     );
                 }
                 Err(error) => {

@@ -7,7 +7,7 @@ use orbweaver_store::crawl::{RunFilter, RunItem, RunState};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::words::CrawlStatus;
+use super::words::{CANCELLED, CrawlStatus};
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors};
@@ -25,7 +25,7 @@ pub(super) struct Params {
     /// How many of the youngest to skip.
     #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64, default = 0)]
     offset: Option<u64>,
-    /// Only runs in this state.
+    /// Only runs in this state; `cancelled` ones are deleted, so there is none.
     #[param(value_type = Option<CrawlStatus>)]
     status: Option<String>,
     /// Only runs that this monitor started.
@@ -87,14 +87,25 @@ impl From<RunItem> for RunListItem {
 pub(super) async fn list_crawls(ctx: Ctx, query: Query<Params>) -> JsonAnswer<Crawls> {
     let limit = validate::limit(query.0.limit, 100, MAX_LIMIT)?;
     let offset = validate::offset(query.0.offset)?;
+    let of_deleted = query.0.status.as_deref() == Some(CANCELLED);
     let state = query
         .0
         .status
+        .filter(|_| !of_deleted)
         .map(|word| word.parse::<RunState>())
         .transpose()
-        .map_err(|_| ApiError::invalid("status", "must be one of queued, running, done, failed"))?;
+        .map_err(|_| {
+            let rule = "must be one of queued, running, done, failed, cancelled";
+            ApiError::invalid("status", rule)
+        })?;
     if query.0.monitor_id.is_some_and(|id| id < 1) {
         return Err(ApiError::invalid("monitor_id", "must be at least 1"));
+    }
+    if of_deleted {
+        return Ok(Json(Crawls {
+            items: Vec::new(),
+            next_offset: None,
+        }));
     }
     let filter = RunFilter {
         state,

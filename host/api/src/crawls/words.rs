@@ -2,6 +2,9 @@
 
 use utoipa::ToSchema;
 
+/// The state of a deleted run, which only its events tell.
+pub(super) const CANCELLED: &str = "cancelled";
+
 /// The state of a run.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
@@ -15,6 +18,8 @@ pub(crate) enum CrawlStatus {
     Done,
     /// Ended without its seed.
     Failed,
+    /// Deleted: only the last of its events says so.
+    Cancelled,
 }
 
 /// The state of a run's webhook.

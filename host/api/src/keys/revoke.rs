@@ -7,7 +7,8 @@ use orbweaver_store::Revoked;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 
-/// Revokes a key at once. Revoking it again changes nothing.
+/// Revokes a key at once. Revoking it again changes nothing. Where all keys that are left would expire,
+/// the one that does so last does not expire any more.
 #[utoipa::path(
     delete,
     path = "/v1/keys/{prefix}",
@@ -16,7 +17,7 @@ use crate::error::{ApiError, CommonErrors, ErrorBody};
     responses(
         (status = 204, description = "The key is revoked"),
         (status = 404, description = "The project has no such key", body = ErrorBody),
-        (status = 409, description = "It is the last active key, or the last that does not expire", body = ErrorBody),
+        (status = 409, description = "It is the last active key", body = ErrorBody),
         CommonErrors,
     )
 )]
@@ -33,10 +34,6 @@ pub(super) async fn revoke_key(
         }
         Revoked::LastActive => Err(ApiError::conflict(
             "it is the project's last active key; issue another with POST /v1/keys/rotate first",
-        )),
-        Revoked::LastLasting => Err(ApiError::conflict(
-            "it is the project's last active key that does not expire: those that would be left \
-             end with their grace period; issue another with POST /v1/keys/rotate first",
         )),
         Revoked::Unknown => Err(ApiError::not_found("there is no such key")),
     }

@@ -319,7 +319,9 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         let of = same.as_ref().filter(|same| *same != key);
         of.is_some_and(|same| keys.contains(same))
     };
-    let listed = found.into_iter().filter(|(key, same, _)| !is_copy(key, same));
+    let listed = found
+        .into_iter()
+        .filter(|(key, same, _)| !is_copy(key, same));
     let mut entries: Vec<Entry> = listed.map(|(.., entry)| entry).collect();
     // Pages come as they were fetched, which differs from run to run.
     entries.sort_by_cached_key(|entry: &Entry| (segments(&entry.url), entry.url.clone()));

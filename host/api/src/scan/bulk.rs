@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -33,6 +34,9 @@ use orbweaver_pipeline::{
 
 const MAX_URLS: usize = 100;
 const MAX_CONCURRENCY: u64 = 64;
+/// Longest time in which pages are begun. Clients of the service wait for five minutes by default, and
+/// a batch that is cut off loses its results.
+const MAX_TIME: Duration = Duration::from_secs(240);
 
 /// Pages to scan.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -198,7 +202,8 @@ impl BulkRequest {
 ///
 /// Each URL is billed one page, cached or failed too. URLs past the project's cap fail one by
 /// one, unbilled, and so do those for which an answer of 64 MiB (setting `http.max_answer_bytes`)
-/// has no room.
+/// has no room, and those whose turn comes after four minutes (or four fifths of
+/// `http.request_timeout_ms`, where that is less).
 #[utoipa::path(
     post,
     path = "/v1/scan/bulk",
@@ -227,7 +232,8 @@ pub(super) async fn scan_bulk(
         grown.map_err(|full| ScanError::NoRoom(full.to_string()))
     };
     let most = app.settings.max_answer_bytes;
-    let room = AnswerBudget::new(most, "http.max_answer_bytes", count);
+    let time = MAX_TIME.min(app.settings.request_timeout / 5 * 4);
+    let room = AnswerBudget::new(most, "http.max_answer_bytes", count).within(time);
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         match run(app, principal, batch, Arc::new(room), token).await {
             Ok(answer) => raw_json(answer),

@@ -99,7 +99,9 @@ fn links_are_resolved_and_have_their_texts() {
     );
     // A script makes links of them, if it does; their URLs are often patterns.
     assert_eq!(
-        targets("<template><a href=t></a><template><a href=u></a></template><a href=v></a></template><a href=w></a>"),
+        targets(
+            "<template><a href=t></a><template><a href=u></a></template><a href=v></a></template><a href=w></a>"
+        ),
         ["https://a.example/dir/w"]
     );
     assert_eq!(

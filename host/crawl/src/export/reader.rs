@@ -70,7 +70,9 @@ impl Pages {
         spec: ExportSpec,
     ) -> Result<Self, ScanError> {
         let mut include = spec.include;
+        // The files, and the title in their index.
         include.markdown |= spec.format == ExportFormat::Zip;
+        include.title |= spec.format == ExportFormat::Zip;
         let inlinks = match include.inlinks {
             true => Some(store.inlinks(run.project, run.id).await?),
             false => None,

@@ -138,12 +138,6 @@ impl Revoke {
                 self.prefix,
                 self.project
             ),
-            Revoked::LastLasting => bail!(
-                "{} is the last key of project {} that does not expire; issue another first, or \
-                 suspend the project",
-                self.prefix,
-                self.project
-            ),
             Revoked::Unknown => bail!(
                 "project {} has no key {}; `orbweaver key list {}` shows them",
                 self.project,

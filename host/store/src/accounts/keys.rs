@@ -168,7 +168,7 @@ struct KeyRow {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyChange<'a> {
     pub(crate) project: ProjectId,
-    /// `issued`, `grace` or `revoked`, see [`KeyEvent::action`].
+    /// `issued`, `grace`, `kept` or `revoked`, see [`KeyEvent::action`].
     pub(crate) action: &'a str,
     /// Prefix of the key that requested it, or `cli`, `signup`, `billing`, `start`.
     pub(crate) actor: &'a str,
@@ -248,6 +248,19 @@ per_database! {
         .await?)
     }
 
+    /// Takes the end of a key away.
+    pub(crate) async fn keep(
+        conn: &mut Conn,
+        key: i64,
+        change: KeyChange<'_>,
+    ) -> Result<(), StoreError> {
+        sqlx::query("UPDATE api_keys SET expires_at = NULL WHERE id = $1")
+            .bind(key)
+            .execute(&mut *conn)
+            .await?;
+        note(conn, key, change).await
+    }
+
     /// Every key of the project with the columns that decide whether it is valid.
     pub(crate) async fn validity(
         conn: &mut Conn,
@@ -313,7 +326,8 @@ per_database! {
 pub struct KeyEvent {
     /// The key's first 12 characters.
     pub prefix: String,
-    /// `issued`, `grace` (a rotation set its expiry) or `revoked`.
+    /// `issued`, `grace` (a rotation set its expiry), `kept` (it expires no longer, because all
+    /// keys that did not are revoked) or `revoked`.
     pub action: String,
     /// Prefix of the key that requested it, or `cli`, `signup`, `billing`, `start`.
     pub actor: String,
@@ -328,8 +342,6 @@ pub enum Revoked {
     Yes,
     /// It is the last active key, so it was not revoked.
     LastActive,
-    /// It is the last active key that does not expire, and is kept.
-    LastLasting,
     /// The project has no such key.
     Unknown,
 }
@@ -428,8 +440,9 @@ impl Store {
             .map_err(|error| error.or_exists("that key"))
     }
 
-    /// Revokes the keys of that prefix, unless no active key would be left, or only such as
-    /// end by themselves.
+    /// Revokes the keys of that prefix, unless no active key would be left. Where all that are left
+    /// would expire, the one that does so last does not expire any more: else nobody could request
+    /// a new key in the end.
     #[crate::boxed]
     pub async fn revoke_key(
         &self,
@@ -452,10 +465,13 @@ impl Store {
             if takes_active && !leaves_active {
                 return Ok(Revoked::LastActive);
             }
-            // All remaining keys would expire, and nobody could request a new key then.
             let takes_lasting = named.iter().any(ValidityRow::is_lasting);
             if takes_lasting && !others.iter().any(ValidityRow::is_lasting) {
-                return Ok(Revoked::LastLasting);
+                let active = others.iter().filter(|key| key.is_active(now));
+                if let Some(last) = active.max_by_key(|key| (key.expires_at, key.id)) {
+                    let kept = KeyChange { project, action: "kept", actor, at: now };
+                    sql::keys::keep(tx, last.id, kept).await?;
+                }
             }
             let revoked = KeyChange { project, action: "revoked", actor, at: now };
             for key in named.iter().filter(|key| key.revoked_at.is_none()) {

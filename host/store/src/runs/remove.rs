@@ -40,7 +40,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let lock = if self.is_shared() { " FOR UPDATE" } else { "" };
         let pick = format!("SELECT id FROM runs WHERE id = $1 AND project_id = $2{lock}");
-        transact!(self.db, tx => {
+        let deleted: Result<bool, StoreError> = transact!(self.db, tx => {
             let found: Option<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(pick.as_str()))
                 .bind(run.get())
                 .bind(project.get())
@@ -66,7 +66,12 @@ impl Store {
             .execute(&mut *tx)
             .await?;
             Ok(true)
-        })
+        });
+        let deleted = deleted?;
+        if deleted {
+            self.count_removal();
+        }
+        Ok(deleted)
     }
 
     /// Deletes a piece of the rows of deleted runs. To be called until it is finished.
@@ -134,7 +139,7 @@ impl Store {
         &self,
         project: ProjectId,
     ) -> Result<DeletionStep, StoreError> {
-        transact!(self.db, tx => {
+        let step: Result<DeletionStep, StoreError> = transact!(self.db, tx => {
             let pages = sql::pages::delete_oldest_scans(tx, project, PAGES).await?;
             let blobs = pages.iter().filter_map(|blob| Some((BlobId((*blob)?), project)));
             Ok(DeletionStep {
@@ -142,7 +147,12 @@ impl Store {
                 finished: pages.is_empty(),
                 bytes: sql::bodies::release(tx, blobs).await?,
             })
-        })
+        });
+        let step = step?;
+        if step.rows > 0 {
+            self.count_removal();
+        }
+        Ok(step)
     }
 
     /// Returns a piece of the database's free space to the file system; `false` if there is none

@@ -241,7 +241,9 @@ async fn every_row_of_a_run_is_read_by_its_project_and_deleted_with_it(options: 
             .complete
     );
     assert!(!store.is_removing(project).await.unwrap());
+    let removals = store.removals();
     assert!(store.delete_run(project, run, now()).await.unwrap());
+    assert_ne!(store.removals(), removals);
     assert!(store.is_removing(project).await.unwrap());
     while !store.remove_deleted().await.unwrap().finished {}
     assert!(!store.is_removing(project).await.unwrap());
@@ -283,12 +285,16 @@ async fn scans_are_deleted_from_the_oldest_on(options: Options) {
         store.save_page(scan, None).await.unwrap();
     }
     let stored = store.stored_bytes(project).await.unwrap();
+    let removals = store.removals();
     let step = store.remove_oldest_scans(project).await.unwrap();
     assert_eq!(step.rows, 3);
+    assert_ne!(store.removals(), removals);
     assert!(step.bytes > 0, "the body went with the last of them");
     assert_eq!(step.bytes, stored);
     assert_eq!(store.stored_bytes(project).await.unwrap(), 0);
+    let removals = store.removals();
     assert!(store.remove_oldest_scans(project).await.unwrap().finished);
+    assert_eq!(store.removals(), removals, "nothing was removed");
 }
 
 async fn what_strangers_say_is_stored_without_nul(options: Options) {

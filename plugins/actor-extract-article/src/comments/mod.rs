@@ -5,11 +5,11 @@
 //! "comment"). The document is searched for elements that are one comment each, the most reliable
 //! signs first; JSON-LD is used if it has more comments. A forum thread is a list of posts: the
 //! first is the page's content, and the others are comments.
-//!
 
 mod data;
 mod element;
 mod names;
+mod opening;
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::{Error, Page};
@@ -33,8 +33,8 @@ pub struct Comment {
     pub depth: u32,
 }
 
-/// The comments of a page, in document order.
-pub fn of(page: &Page<'_>) -> Result<Vec<Comment>, Error> {
+/// The comments of a page, in document order; `article` is the text of its main content.
+pub fn of(page: &Page<'_>, article: &str) -> Result<Vec<Comment>, Error> {
     let view = page.view()?;
     // Posts beside an article are other articles.
     let is_article = view.nodes().any(|node| {
@@ -47,7 +47,7 @@ pub fn of(page: &Page<'_>) -> Result<Vec<Comment>, Error> {
     let shown = [Sign::Strong, Sign::Weak, Sign::Post]
         .into_iter()
         .filter(|sign| *sign != Sign::Post || !is_article)
-        .map(|sign| shown(view, sign))
+        .map(|sign| shown(view, sign, article))
         .find(|comments| !comments.is_empty())
         .unwrap_or_default();
     let told = data::comments(view);
@@ -62,18 +62,28 @@ pub fn of(page: &Page<'_>) -> Result<Vec<Comment>, Error> {
 struct Item<'v> {
     node: Node<'v>,
     depth: u32,
+    /// Whether it is a link from another site instead: no reader's comment, and no part of the one
+    /// that it is in.
+    is_ping: bool,
 }
 
 /// The comments found by this sign.
-fn shown(view: &View<'_>, sign: Sign) -> Vec<Comment> {
+fn shown(view: &View<'_>, sign: Sign, article: &str) -> Vec<Comment> {
     let items = items(view, sign);
     if sign == Sign::Post {
         return posts(&items);
     }
     let nodes: Vec<Node<'_>> = items.iter().map(|item| item.node).collect();
+    let mut first = true;
     items
         .iter()
-        .filter_map(|item| element::read(item.node, &nodes, item.depth))
+        .filter(|item| !item.is_ping)
+        .filter_map(|item| {
+            let comment = element::read(item.node, &nodes, item.depth)?;
+            let first = std::mem::take(&mut first);
+            let opens = first && names::is_post(item.node) && opening::is(&comment, article);
+            (!opens).then_some(comment)
+        })
         .collect()
 }
 
@@ -116,6 +126,7 @@ fn items<'v>(view: &'v View<'v>, sign: Sign) -> Vec<Item<'v>> {
         items.push(Item {
             node,
             depth: names::indent(node).unwrap_or(open.len() as u32),
+            is_ping: names::is_ping(node),
         });
         open.push((node.end(), false));
         if items.len() >= MAX_COMMENTS {

@@ -110,7 +110,37 @@ pub fn classes<'v>(node: Node<'v>) -> impl Iterator<Item = &'v str> {
         .split_ascii_whitespace()
 }
 
-/// Whether an element is one comment.
+/// Class names of WordPress for links from other sites, which stand in the list of comments.
+const PINGS: &[&str] = &["pingback", "trackback"];
+
+/// Whether an element is, or is in, a link from another site in a list of comments.
+pub fn is_ping(node: Node<'_>) -> bool {
+    /// Levels between a list's item and the comment in it.
+    const LEVELS: usize = 5;
+    for node in std::iter::once(node).chain(node.ancestors()).take(LEVELS) {
+        if has_ping_name(node) {
+            return true;
+        }
+        // What is around the item is not about this comment.
+        if node.tag() == tag::LI {
+            return false;
+        }
+    }
+    false
+}
+
+fn has_ping_name(node: Node<'_>) -> bool {
+    classes(node).any(|name| one_of(name, PINGS))
+}
+
+/// Whether the names of an element call it a post.
+pub fn is_post(node: Node<'_>) -> bool {
+    let component = node.attr_named("component"); // NodeBB
+    let mut names = classes(node).chain(component);
+    names.any(|name| words(name).any(|word| word.eq_ignore_ascii_case("post")))
+}
+
+/// Whether an element is one comment, or one link from another site among them.
 pub fn is_item(node: Node<'_>, sign: Sign) -> bool {
     let block = matches!(
         node.tag(),
@@ -129,6 +159,7 @@ pub fn is_item(node: Node<'_>, sign: Sign) -> bool {
             is_marked_up(node)
                 || node.name().ends_with("-comment")
                 || block && (classes(node).any(is_whole) || is_numbered(node))
+                || node.tag() == tag::LI && has_ping_name(node)
         }
         Sign::Weak => block && classes(node).any(is_inside),
         Sign::Post => block && classes(node).any(|name| one_of(name, POSTS)),
