@@ -1,6 +1,7 @@
 //! Names of authors.
 
 mod behind;
+mod callings;
 mod people;
 mod words;
 
@@ -9,8 +10,9 @@ use orbweaver_sdk::text::{ByFirstByte, collapse, line};
 
 pub use behind::tells_of_person;
 use behind::{cut, without_role};
+use callings::FORMS;
 pub use people::{inverted, is_and, is_person};
-use words::{FORMS, INTRODUCTIONS, LABELS, NOT_AUTHORS};
+use words::{INTRODUCTIONS, LABELS, NOT_AUTHORS};
 
 /// Longest name, in bytes and in words.
 const MAX_BYTES: usize = 100;

@@ -1,7 +1,7 @@
 //! What stands behind the names of authors: dates, callings, places, the work of others.
 
+use super::callings::{HOUSES, OTHER_WORKS, ROLES, ROLES_BEHIND};
 use super::people::is_person;
-use super::words::{HOUSES, OTHER_WORKS, ROLES, ROLES_BEHIND};
 use super::{first_byte, is_legal_form};
 use crate::date_meaning::{CHANGED, PUBLISHED};
 use crate::dates::{self, Manner};
