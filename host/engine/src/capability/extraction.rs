@@ -40,7 +40,7 @@ impl ExtractionCapability {
     /// Waits until fewer extractions are under way than a call may have. Only for guests that go on
     /// meanwhile: one that is stopped until the answer has but one, and the others of its call, which
     /// stand still with it, would never end.
-    pub async fn turn(&self) -> Result<SemaphorePermit<'_>, CodedError> {
+    pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>, CodedError> {
         let turn = self.turns.acquire().await;
         turn.map_err(|_| CodedError::new(ErrorCode::Cancelled, "the call is being stopped"))
     }
