@@ -6,8 +6,8 @@ use orbweaver_origin::{Origin, Reply};
 use orbweaver_store::Amount;
 use serde_json::{Value, json};
 
-use crate::support::{Service, runs};
 use crate::support::site::ARTICLE;
+use crate::support::{Service, runs};
 
 async fn run(service: &Service, actor: &str, input: Value) -> Value {
     let path = format!("/v1/actors/{actor}");
