@@ -201,7 +201,8 @@ impl Crawler {
     }
 
     /// Takes a new URL into the frontier, within the budgets: its links from the seed, and its
-    /// priority.
+    /// priority. What the request or a sitemap lists is no trap, however it looks, because a list
+    /// ends: it has no links between it and the seed.
     pub(super) fn admit(
         &mut self,
         url: &Resolved,
@@ -210,7 +211,8 @@ impl Crawler {
         (distance, priority): (u32, i32),
         found: &mut Vec<NewFrontier>,
     ) -> bool {
-        if self.has_enough_of(priority) || !self.traps.admit(url) {
+        let is_listed = distance == 0;
+        if self.has_enough_of(priority) || !(is_listed || self.traps.admit(url)) {
             return false;
         }
         let Some(host) = self.host(url) else {
