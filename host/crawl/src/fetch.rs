@@ -292,7 +292,7 @@ fn hop_check(shared: &Arc<Shared>, entry: &Entry, trace: Arc<Mutex<RedirectTrace
         let hash = key_hash(&key_of(&url, shared.rules));
         let mut trace = trace.lock();
         // A site may redirect to the same URL once, to check that the cookie comes back.
-        if hash == own || trace.chain.contains(&hash) || shared.claim(hash) {
+        if hash == own || trace.chain.contains(&hash) || shared.claim(hash, own) {
             trace.chain.retain(|known| *known != hash);
             trace.chain.push(hash);
             return HopVerdict::Follow;

@@ -88,7 +88,9 @@ impl Crawler {
         };
         self.pending = self.pending.saturating_sub(1);
         item.notes = self.take_report(report.plugins.into());
-        self.shared.claims.lock().extend(report.chain);
+        for key in &report.chain {
+            self.shared.claim(*key, report.hash);
+        }
         match report.end {
             ReportedEnd::Page(mut page) if stored.stored || page.dropped => {
                 let (links, found, hooked) = page.take_links();
@@ -123,7 +125,10 @@ impl Crawler {
             }
             ReportedEnd::Skipped(why) => {
                 self.skip(why.reason(), 1);
-                item.changes = vec![FrontierChange::Skipped { seq }];
+                item.changes = vec![FrontierChange::Skipped {
+                    seq,
+                    redirect_to: report.claimer,
+                }];
             }
             ReportedEnd::Failed {
                 kind,

@@ -118,7 +118,7 @@ impl Crawler {
                     // Its own links may be within reach now.
                     if let Some(link) = links.get(*index as usize)
                         && self.nearer_bytes + link.to.len() <= NEARER_BYTES
-                        && self.shared.claims.lock().contains(hash)
+                        && self.shared.claimer(*hash).is_some()
                     {
                         self.nearer_bytes += link.to.len();
                         self.nearer.push(link.to.to_owned());

@@ -165,10 +165,9 @@ impl Crawler {
         {
             return;
         }
-        let seqs = std::mem::take(&mut self.left_out).into_iter();
+        let left_out = std::mem::take(&mut self.left_out).into_iter();
         let errors = std::mem::take(&mut self.given_up);
-        let changes = seqs
-            .map(|seq| FrontierChange::Skipped { seq })
+        let changes = left_out
             .chain(
                 errors
                     .iter()

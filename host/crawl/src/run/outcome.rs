@@ -94,9 +94,12 @@ impl Crawler {
                     self.failure = Some(error.message);
                 }
                 if self.helping.is_some() {
-                    self.report(&entry, ReportedEnd::Skipped(Skipped::Robots));
+                    self.report_skipped(&entry, Skipped::Robots, None);
                 } else {
-                    item.changes = vec![FrontierChange::Skipped { seq: entry.seq }];
+                    item.changes = vec![FrontierChange::Skipped {
+                        seq: entry.seq,
+                        redirect_to: None,
+                    }];
                 }
             }
             End::Failed(error) => {

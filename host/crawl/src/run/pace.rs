@@ -7,14 +7,14 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsVerdict};
 use orbweaver_store::StoreError;
-use orbweaver_store::crawl::{CrawledPage, HostSlot, SkipReason};
+use orbweaver_store::crawl::{CrawledPage, FrontierChange, HostSlot, SkipReason};
 use orbweaver_urls::Resolved;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
 use super::host::Robots;
 use super::lending::Turn;
-use super::report::{ReportedEnd, Skipped};
+use super::report::Skipped;
 use super::state::Crawler;
 use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
@@ -188,13 +188,13 @@ impl Crawler {
             && let Some(why) = left_out_because(answer, &entry.url)
         {
             return match why {
-                LeftOut::Robots(why) => self.leave_out(host, SkipReason::Robots, &why),
+                LeftOut::Robots(why) => self.leave_out(host, SkipReason::Robots, None, &why),
                 LeftOut::HostDown(kind, why) => self.give_up_next(host, kind, why),
             };
         }
         let owns = entry.attempts > 0;
-        if !owns && self.shared.claims.lock().contains(&entry.hash) {
-            return self.leave_out(host, SkipReason::Duplicate, "another URL redirects to it");
+        if !owns && let Some(claimer) = self.shared.claimer(entry.hash) {
+            return self.leave_out_duplicate(host, claimer);
         }
         if let Err(open) = known.turn.take(now) {
             return HostPoll::At(open);
@@ -211,7 +211,7 @@ impl Crawler {
                 known.robots = Robots::Unknown;
             }
         }
-        self.shared.claim(entry.hash);
+        self.shared.claim(entry.hash, entry.hash);
         if let Some(nearest) = self.seen.get(&entry.hash) {
             entry.depth = entry.depth.min(u32::from(*nearest));
         }
@@ -235,8 +235,10 @@ impl Crawler {
         let Some(entry) = self.window.peek(host) else {
             return HostPoll::Waits;
         };
-        if entry.attempts == 0 && self.shared.claims.lock().contains(&entry.hash) {
-            return self.leave_out(host, SkipReason::Duplicate, "another URL redirects to it");
+        if entry.attempts == 0
+            && let Some(claimer) = self.shared.claimer(entry.hash)
+        {
+            return self.leave_out_duplicate(host, claimer);
         }
         self.lend(host, part);
         HostPoll::Went
@@ -302,8 +304,20 @@ impl Crawler {
         HostPoll::Went
     }
 
-    /// Leaves a host's next entry out.
-    fn leave_out(&mut self, host: usize, reason: SkipReason, why: &str) -> HostPoll {
+    /// Leaves a host's next entry out, as the URL of another key redirects to it.
+    fn leave_out_duplicate(&mut self, host: usize, claimer: u64) -> HostPoll {
+        let why = "another URL redirects to it";
+        self.leave_out(host, SkipReason::Duplicate, Some(claimer), why)
+    }
+
+    /// Leaves a host's next entry out; `claimer` is the key of a URL that redirects to it.
+    fn leave_out(
+        &mut self,
+        host: usize,
+        reason: SkipReason,
+        claimer: Option<u64>,
+        why: &str,
+    ) -> HostPoll {
         let Some(entry) = self.window.pop(host) else {
             return HostPoll::Waits;
         };
@@ -313,9 +327,12 @@ impl Crawler {
         self.pending = self.pending.saturating_sub(1);
         self.skip(reason, 1);
         if self.helping.is_some() {
-            self.report(&entry, ReportedEnd::Skipped(Skipped::of(reason)));
+            self.report_skipped(&entry, Skipped::of(reason), claimer);
         } else {
-            self.left_out.push(entry.seq);
+            self.left_out.push(FrontierChange::Skipped {
+                seq: entry.seq,
+                redirect_to: claimer,
+            });
         }
         HostPoll::Went
     }

@@ -47,8 +47,10 @@ impl Crawler {
                 }
                 if row.done {
                     let mut claims = shared.claims.lock();
-                    claims.insert(row.key_hash);
-                    claims.extend(row.redirect_to);
+                    claims.insert(row.key_hash, row.key_hash);
+                    if let Some(target) = row.redirect_to {
+                        claims.entry(target).or_insert(row.key_hash);
+                    }
                 }
             }
         }

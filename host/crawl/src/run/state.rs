@@ -13,7 +13,7 @@ use orbweaver_engine::RunRef;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
 use orbweaver_pipeline::blocking_of;
 use orbweaver_store::Topic;
-use orbweaver_store::crawl::{FailedUrl, LeasedPart, LeasedRun};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, LeasedPart, LeasedRun};
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -84,8 +84,8 @@ pub(super) struct Crawler {
     pub(super) site: Option<JoinHandle<()>>,
     /// The site was asked what it says to AI crawlers and language models.
     pub(super) site_asked: bool,
-    /// Numbers of entries left out since the last item.
-    pub(super) left_out: Vec<i64>,
+    /// Entries left out since the last item.
+    pub(super) left_out: Vec<FrontierChange>,
     /// Entries given up since the last item, as their host can't be reached.
     pub(super) given_up: Vec<FailedUrl>,
     /// Pages that turned out to be nearer to the seed than when they were fetched.
