@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use orbweaver_engine::Engine;
 use orbweaver_fetch::{
-    CookieJar, FetchError, Fetcher, Personal, ProxyUrl, Request, Response, RobotsAnswer,
+    CookieJar, FetchError, Fetcher, Personal, ProxyUrl, Request, Response, RobotsRead,
     is_impersonal,
 };
 use orbweaver_store::Amount;
@@ -120,13 +120,14 @@ impl Shared {
         }
     }
 
-    /// robots.txt of a URL's origin, as the run may read it.
+    /// robots.txt of a URL's origin, as the run may read it. With `again`, a failure that others have
+    /// met is no answer.
     #[crate::boxed]
-    pub async fn robots(&self, url: &Url) -> Arc<RobotsAnswer> {
+    pub async fn robots(&self, url: &Url, again: bool) -> RobotsRead {
         let fetcher = &self.fetcher;
         let personal = self.personal(url.as_str());
         let files = fetcher.site_files();
-        files.robots_for(fetcher, url, &personal).await
+        files.robots_for(fetcher, url, &personal, again).await
     }
 
     /// What so many pages of the run are billed as.

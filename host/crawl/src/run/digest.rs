@@ -1,8 +1,10 @@
 //! Reads what the workers of a run's parts have reported.
 
+use orbweaver_fetch::Kind;
 use orbweaver_store::crawl::{FailedUrl, FrontierChange, Lease, SkipReason, StoredReport};
 use tokio::time::Instant;
 
+use super::outcome::IN_A_CIRCLE;
 use super::report::{Report, ReportedEnd};
 use super::state::Crawler;
 
@@ -98,7 +100,9 @@ impl Crawler {
                 self.skip(SkipReason::Excluded, page.excluded);
                 if self.follows_links() {
                     let discovered = &mut item.discovered;
-                    self.discover(&links, &found, Some(&hooked), report.depth, discovered);
+                    let at = page.links_of.as_deref().unwrap_or(&report.url);
+                    let depth = report.depth;
+                    self.discover(at, &links, &found, Some(&hooked), depth, discovered);
                     if let Some(url) = page.links_of {
                         self.nearer_bytes += url.len();
                         self.nearer.push(url);
@@ -115,6 +119,19 @@ impl Crawler {
                 item.changes = vec![FrontierChange::Done {
                     seq,
                     redirect_to: page.redirect_to,
+                }];
+            }
+            ReportedEnd::Merged(target) if self.merges_in_circle(report.hash, target) => {
+                self.handle.progress.lock().failed += 1;
+                item.changes = vec![FrontierChange::Failed { seq }];
+                item.errors = vec![FailedUrl {
+                    seq,
+                    url: report.url,
+                    key_hash: report.hash,
+                    kind: Kind::BadRedirect.as_str().to_owned(),
+                    message: IN_A_CIRCLE.to_owned(),
+                    attempts: 1,
+                    failed_at: self.shared.crawls.clock.now(),
                 }];
             }
             ReportedEnd::Merged(target) => {

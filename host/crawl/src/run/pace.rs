@@ -2,17 +2,18 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::FutureExt as _;
-use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsVerdict};
+use orbweaver_core::retry_after::retry_after;
+use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsRead, RobotsVerdict};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{CrawledPage, FrontierChange, HostSlot, SkipReason};
 use orbweaver_urls::Resolved;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-use super::host::Robots;
+use super::host::{Host, Robots};
 use super::lending::Turn;
 use super::report::Skipped;
 use super::state::Crawler;
@@ -177,8 +178,10 @@ impl Crawler {
         if !self.has_room() {
             return HostPoll::Waits;
         }
-        if self.shared.spec.respect_robots && !self.has_robots(host, now) {
-            return HostPoll::Waits;
+        if self.shared.spec.respect_robots
+            && let Some(poll) = self.lacks_robots(host, now)
+        {
+            return poll;
         }
         let (Some(entry), Some(known)) = (self.window.peek(host), self.hosts.get(host)) else {
             return HostPoll::Waits;
@@ -188,8 +191,8 @@ impl Crawler {
             && let Some(why) = left_out_because(answer, &entry.url)
         {
             return match why {
-                LeftOut::Robots(why) => self.leave_out(host, SkipReason::Robots, None, &why),
-                LeftOut::HostDown(kind, why) => self.give_up_next(host, kind, why),
+                LeftOut::Disallowed(why) => self.leave_out(host, SkipReason::Robots, None, &why),
+                LeftOut::Unanswered(kind, why) => self.give_up_next(host, kind, why),
             };
         }
         let owns = entry.attempts > 0;
@@ -244,35 +247,74 @@ impl Crawler {
         HostPoll::Went
     }
 
-    /// Whether a host's robots.txt is known; asks for it where it is not.
-    fn has_robots(&mut self, host: usize, now: Instant) -> bool {
+    /// Until when a host waits for its robots.txt; `None` if that is known. Asks for it where it is
+    /// not.
+    fn lacks_robots(&mut self, host: usize, now: Instant) -> Option<HostPoll> {
         let Some(known) = self.hosts.get_mut(host) else {
-            return false;
+            return Some(HostPoll::Waits);
         };
-        let (load, usable) = match &known.robots {
-            Robots::Unknown => (true, false),
-            Robots::Loading => (false, false),
-            Robots::Known(_, since) => (now.duration_since(*since) > ROBOTS_LIFE, true),
+        let (load, usable, tries) = match &known.robots {
+            Robots::Unknown => (true, false, 0),
+            Robots::Loading(tries) => (false, false, *tries),
+            Robots::PutOff(_, at) if *at > now => return Some(HostPoll::At(*at)),
+            Robots::PutOff(tries, _) => (true, false, *tries),
+            Robots::Known(_, since) => (now.duration_since(*since) > ROBOTS_LIFE, true, 0),
         };
         let load = load && self.robots.len() < MAX_ROBOTS;
         if load && let Some(url) = self.window.peek(host).and_then(|e| Url::parse(&e.url).ok()) {
             match &mut known.robots {
                 Robots::Known(_, since) => *since = now,
-                other => *other = Robots::Loading,
+                other => *other = Robots::Loading(tries),
             }
             let shared = Arc::clone(&self.shared);
             self.robots.spawn(async move {
-                let asked = AssertUnwindSafe(shared.robots(&url)).catch_unwind().await;
+                let asked = AssertUnwindSafe(shared.robots(&url, tries > 0));
                 // Without an answer the host's URLs would wait as long as the run may take.
-                let robots = asked.unwrap_or_else(|_| Arc::new(RobotsAnswer::unanswered()));
+                let robots = asked.catch_unwind().await.unwrap_or_else(|_| RobotsRead {
+                    answer: Arc::new(RobotsAnswer::unanswered()),
+                    is_fresh: true,
+                });
                 (host, robots)
             });
         }
-        usable
+        (!usable).then_some(HostPoll::Waits)
     }
 
-    pub(super) fn take_robots(&mut self, host: usize, answer: Arc<RobotsAnswer>) {
+    /// Whether a URL is disallowed by its origin's robots.txt, as far as that is known.
+    pub(super) fn is_disallowed(&self, url: &Resolved) -> bool {
+        if !self.shared.spec.respect_robots {
+            return false;
+        }
+        let host = self.host_index.get(&host_key(url));
+        match host.and_then(|host| self.hosts.get(*host)) {
+            Some(Host {
+                robots: Robots::Known(answer, _),
+                ..
+            }) => matches!(
+                left_out_because(answer, url.as_str()),
+                Some(LeftOut::Disallowed(_))
+            ),
+            _ => false,
+        }
+    }
+
+    pub(super) fn take_robots(&mut self, host: usize, read: RobotsRead) {
+        let RobotsRead { answer, is_fresh } = read;
         let config = &self.shared.crawls.config;
+        let (retries, max_wait) = (config.retries, config.max_wait_ms.as_duration());
+        let tries = match self.hosts.get(host).map(|known| &known.robots) {
+            Some(Robots::Loading(tries)) => Some(*tries),
+            _ => None,
+        };
+        // As a page with such an answer is.
+        let put_off = tries.filter(|tries| answer.may_pass() && *tries < retries);
+        let clock = SystemTime::from(self.shared.crawls.clock.now());
+        let put_off = put_off.map(|tries| {
+            let asked = answer.retry_after.as_deref();
+            let asked = asked.and_then(|value| retry_after(value, clock));
+            let wait = self.backoff(tries, asked.unwrap_or_default());
+            Robots::PutOff(tries + 1, Instant::now() + wait)
+        });
         let Some(known) = self.hosts.get_mut(host) else {
             return;
         };
@@ -285,12 +327,16 @@ impl Crawler {
         let asked = answer.rules.crawl_delay.unwrap_or(0.0).max(0.0);
         let asked = Duration::try_from_secs_f64(asked).unwrap_or(Duration::MAX);
         let now = Instant::now();
-        let asked = asked.min(config.max_wait_ms.as_duration());
-        known.turn.ask(asked, now);
-        known.robots = Robots::Known(answer, now);
+        let asked = asked.min(max_wait);
+        if is_fresh {
+            known.turn.ask(asked, now);
+        } else {
+            known.turn.set_delay(asked);
+        }
+        known.robots = put_off.unwrap_or(Robots::Known(answer, now));
     }
 
-    /// Gives a host's next entry up, as the host can't be reached.
+    /// Gives a host's next entry up, as the host, or its robots.txt, can't be had.
     fn give_up_next(&mut self, host: usize, kind: Kind, why: String) -> HostPoll {
         let Some(entry) = self.window.pop(host) else {
             return HostPoll::Waits;
@@ -353,16 +399,17 @@ fn stored_bytes(row: &CrawledPage) -> usize {
 
 /// Why a URL is not asked for.
 enum LeftOut {
-    /// By its origin's robots.txt, or for want of it.
-    Robots(String),
-    /// Its host gave no answer when it was asked for robots.txt.
-    HostDown(Kind, String),
+    /// Its origin's robots.txt disallows it.
+    Disallowed(String),
+    /// Its host gave no answer, or none that counts, when it was asked for robots.txt: nothing is
+    /// known of the URL.
+    Unanswered(Kind, String),
 }
 
 /// Why a URL is not asked for, by what its origin's robots.txt came to; `None` where it may
 /// be fetched.
 fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<LeftOut> {
-    let disallowed = || Some(LeftOut::Robots("robots.txt disallows it".to_owned()));
+    let disallowed = || Some(LeftOut::Disallowed("robots.txt disallows it".to_owned()));
     let Ok(url) = Url::parse(url) else {
         return disallowed();
     };
@@ -370,11 +417,12 @@ fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<LeftOut> {
         RobotsVerdict::Allowed => None,
         RobotsVerdict::Disallowed => disallowed(),
         RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => {
-            Some(LeftOut::HostDown(error.kind, error.to_string()))
+            Some(LeftOut::Unanswered(error.kind, error.to_string()))
         }
-        RobotsVerdict::Unavailable(cause) => Some(LeftOut::Robots(format!(
-            "robots.txt is unavailable, which disallows everything: {cause}"
-        ))),
+        RobotsVerdict::Unavailable(cause) => Some(LeftOut::Unanswered(
+            Kind::Robots,
+            format!("robots.txt is unavailable, which disallows everything: {cause}"),
+        )),
     }
 }
 
