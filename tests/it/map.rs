@@ -142,11 +142,20 @@ async fn a_map_says_what_could_not_be_read() {
         (Reply::text(""), 500, "the start page answers 500"),
         (listed("/down.xml"), 200, "/down.xml answers 503"),
         (listed("/page.xml"), 200, "/page.xml cannot be read: "),
+        (
+            listed("/cut.xml"),
+            200,
+            "/cut.xml: not well-formed XML: read as far as possible",
+        ),
     ] {
         let origin = Origin::start().await.expect("a site");
         origin
             .set("/robots.txt", robots)
             .set("/", Reply::new(start, "<a href=/a>a</a>"))
+            .set(
+                "/cut.xml",
+                Reply::text("<urlset><url><loc>/a</loc></url><url><loc>/b"),
+            )
             .set("/down.xml", Reply::new(503, ""))
             .set("/page.xml", Reply::html("<p>no sitemap"));
         let body = json!({"url": origin.url("/")});

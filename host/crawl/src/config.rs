@@ -29,7 +29,7 @@ settings! {
         pub retry_base_ms: Millis = Millis(500),
         /// Longest Retry-After and Crawl-delay that are honoured, in milliseconds.
         pub max_wait_ms: Millis = Millis(120_000),
-        /// Maximum number of URLs of one run that differ only in numbers or parameter values,
+        /// Maximum number of linked URLs of one run that differ only in numbers or parameter values,
         /// if the URL has a query or a date. Prevents endless calendars from filling a run.
         pub template_budget: u32 = 5_000,
         /// Whether URLs that differ only in session identifiers and tracking parameters count

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::retry_after::retry_after;
-use orbweaver_fetch::{FetchError, HopCheck, HopVerdict, Kind, Request, Response};
+use orbweaver_fetch::{FetchError, HopCheck, HopVerdict, Kind, Request, Response, SubKind};
 use orbweaver_store::CloudMode;
 use orbweaver_store::crawl::PreviousPage;
 use orbweaver_urls::{Resolved, key_of};
@@ -299,7 +299,7 @@ fn hop_check(shared: &Arc<Shared>, entry: &Entry, trace: Arc<Mutex<RedirectTrace
         let hash = key_hash(&key_of(&url, shared.rules));
         let mut trace = trace.lock();
         // A site may redirect to the same URL once, to check that the cookie comes back.
-        if hash == own || trace.chain.contains(&hash) || shared.claim(hash) {
+        if hash == own || trace.chain.contains(&hash) || shared.claim(hash, own) {
             trace.chain.retain(|known| *known != hash);
             trace.chain.push(hash);
             return HopVerdict::Follow;
@@ -347,9 +347,9 @@ async fn make(
     Ok(fetched)
 }
 
-/// Whether robots.txt disallowed the fetch, which is no failure.
-pub(super) fn is_robots(error: &FetchError) -> bool {
-    error.kind == Kind::Robots
+/// Whether robots.txt disallowed the fetch, which is no failure. That it could not be had is one.
+pub(super) fn is_disallowed(error: &FetchError) -> bool {
+    error.kind == Kind::Robots && error.sub == Some(SubKind::Disallowed)
 }
 
 /// Whether a failure means that the origin is overloaded.

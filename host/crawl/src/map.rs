@@ -292,10 +292,8 @@ impl Mapper<'_> {
                 continue;
             };
             self.mapped.sitemaps += 1;
-            if sitemap.truncated {
-                self.lacks(format!(
-                    "the sitemap {url} is larger than what is read of one"
-                ));
+            if let Some(why) = sitemap::cut(&sitemap) {
+                self.lacks(format!("the sitemap {url}: {why}"));
             }
             for piece in sitemap.pages.chunks(PIECE) {
                 for page in piece {

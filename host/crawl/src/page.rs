@@ -14,7 +14,7 @@ use orbweaver_engine::{Json, Page, PageParts, RoleCall};
 use orbweaver_fetch::Response;
 use orbweaver_store::crawl::{CrawledPage, PreviousPage, pack_links, unpack_links};
 use orbweaver_store::{BodyEncoding, CloudMode, NewPage, StoredBody};
-use orbweaver_urls::{Resolved, key_of};
+use orbweaver_urls::{Base, KeyRules, Resolved, key_of};
 
 use crate::entry::{Entry, Fetched};
 use crate::follow::{LeftOut, judge, judge_apart, pack, read};
@@ -202,6 +202,14 @@ fn json(value: &impl Serialize) -> Option<String> {
         .ok()
 }
 
+/// The hash of an answer that redirects: of where it leads, whatever its body says.
+fn hash_of_target(response: &Response, rules: KeyRules) -> Option<String> {
+    let location = response.headers.get("location");
+    let location = location.filter(|_| (300..400).contains(&response.status))?;
+    let target = Base::new(&response.final_url)?.join(location)?;
+    Some(content::bytes_hash(key_of(&target, rules).as_bytes()))
+}
+
 /// CPU-bound: about 0.2 ms for 38 KB. Returns the page for plugins, too, if one is needed.
 /// `converted`: the HTML of a document.
 fn work_out(
@@ -244,6 +252,9 @@ fn work_out(
     };
     if kind == Kind::Document {
         facts.content_hash = content::bytes_hash(&response.body);
+    }
+    if let Some(hash) = hash_of_target(&response, shared.rules) {
+        facts.content_hash = hash;
     }
     let header = x_robots_tag(response.headers.get_all("x-robots-tag"), PRODUCT_TOKEN);
     if header.nofollow {

@@ -224,6 +224,11 @@ impl Turn {
         Ok(())
     }
 
+    /// Sets the Crawl-delay of the host's robots.txt.
+    pub fn set_delay(&self, delay: Duration) {
+        self.state.lock().asked = delay;
+    }
+
     /// Sets the Crawl-delay of the host's robots.txt, and counts the request for that file.
     pub fn ask(&self, delay: Duration, now: Instant) {
         let mut state = self.state.lock();

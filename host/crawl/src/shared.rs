@@ -1,12 +1,13 @@
 //! State that all fetches of a run share.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use orbweaver_engine::Engine;
 use orbweaver_fetch::{
-    CookieJar, FetchError, Fetcher, Personal, ProxyUrl, Request, Response, RobotsAnswer,
+    CookieJar, FetchError, Fetcher, Personal, ProxyUrl, Request, Response, RobotsRead,
     is_impersonal,
 };
 use orbweaver_store::Amount;
@@ -42,8 +43,9 @@ pub(crate) struct Shared {
     pub turns: Turns,
     pub jar: CookieJar,
     pub proxy: Option<ProxyUrl>,
-    /// Keys of pages that are stored or being fetched.
-    pub claims: Mutex<HashSet<u64>>,
+    /// Keys of pages that are stored or being fetched, each with the key of the URL that is
+    /// fetched: its own, or one that redirects to it.
+    pub claims: Mutex<HashMap<u64, u64>>,
     /// The run whose pages are used for "not modified".
     pub previous: Option<orbweaver_core::ids::RunId>,
     /// Extractors that run for every page, by role.
@@ -118,13 +120,14 @@ impl Shared {
         }
     }
 
-    /// robots.txt of a URL's origin, as the run may read it.
+    /// robots.txt of a URL's origin, as the run may read it. With `again`, a failure that others have
+    /// met is no answer.
     #[crate::boxed]
-    pub async fn robots(&self, url: &Url) -> Arc<RobotsAnswer> {
+    pub async fn robots(&self, url: &Url, again: bool) -> RobotsRead {
         let fetcher = &self.fetcher;
         let personal = self.personal(url.as_str());
         let files = fetcher.site_files();
-        files.robots_for(fetcher, url, &personal).await
+        files.robots_for(fetcher, url, &personal, again).await
     }
 
     /// What so many pages of the run are billed as.
@@ -149,9 +152,20 @@ impl Shared {
         entry.seq == 0 && self.spec.seed_kind == SeedKind::Url && !self.spec.list
     }
 
-    /// Claims a key; `false` if it was claimed before.
-    pub fn claim(&self, hash: u64) -> bool {
-        self.claims.lock().insert(hash)
+    /// Claims a key for the URL of another one, or for its own; `false` if it was claimed before.
+    pub fn claim(&self, hash: u64, claimer: u64) -> bool {
+        match self.claims.lock().entry(hash) {
+            Slot::Vacant(slot) => {
+                slot.insert(claimer);
+                true
+            }
+            Slot::Occupied(_) => false,
+        }
+    }
+
+    /// The key of the URL for which a key is claimed.
+    pub fn claimer(&self, hash: u64) -> Option<u64> {
+        self.claims.lock().get(&hash).copied()
     }
 
     /// Releases the keys that a failed fetch claimed.

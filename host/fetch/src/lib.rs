@@ -43,7 +43,9 @@ pub use proxy::{InvalidProxy, ProxyPool, ProxyUrl};
 pub use request::{HopCheck, HopVerdict, Oversize, Request};
 pub use resolve::{ResolveError, Resolver, SystemResolver};
 pub use response::{Headers, Hop, Raw, Response, Timings};
-pub use site::{Personal, RobotsAnswer, RobotsFailure, RobotsVerdict, SiteFiles, TextFile};
+pub use site::{
+    Personal, RobotsAnswer, RobotsFailure, RobotsRead, RobotsVerdict, SiteFiles, TextFile,
+};
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in
 /// every crate that awaits it.

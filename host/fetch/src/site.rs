@@ -37,6 +37,8 @@ const MAX_AGENTS_BYTES: u64 = 16 << 20;
 const MAX_NEWEST: u64 = 4096;
 /// What a cache keeps around an entry, in bytes.
 const ENTRY_BYTES: usize = 256;
+/// Bytes of a Retry-After that is kept.
+const MAX_WAIT_BYTES: usize = 64;
 /// Bytes of an llms.txt or llms-full.txt that are kept.
 const MAX_LLMS_BYTES: u64 = 2 << 20;
 /// Largest robots.txt that is parsed on the async thread, in bytes: less than a millisecond of work.
@@ -59,6 +61,17 @@ pub struct RobotsAnswer {
     pub rules: Rules,
     /// Why there was no usable response, such as too many redirects.
     pub error: Option<FetchError>,
+    /// Retry-After of a server that is overloaded (429, 503), as it was sent.
+    pub retry_after: Option<String>,
+}
+
+/// A robots.txt, and how it was had.
+#[derive(Clone, Debug)]
+pub struct RobotsRead {
+    /// What it says.
+    pub answer: Arc<RobotsAnswer>,
+    /// Whether it was requested for this; else the answer is of an earlier or another request.
+    pub is_fresh: bool,
 }
 
 /// What an origin's robots.txt says about a URL.
@@ -99,6 +112,13 @@ impl RobotsAnswer {
         Self::read(None, &[], None)
     }
 
+    /// Whether the file is unavailable for a reason that may pass: 429, 5xx, or a failure after which
+    /// another try makes sense.
+    pub fn may_pass(&self) -> bool {
+        let failure = self.error.as_ref().map(|error| error.retryable);
+        self.robots.is_unreachable() && failure.unwrap_or(self.status.is_some())
+    }
+
     /// Reads a response's body; no status stands for no response.
     fn read(status: Option<u16>, body: &[u8], error: Option<FetchError>) -> Self {
         let found = status.is_some_and(|status| (200..300).contains(&status));
@@ -120,13 +140,15 @@ impl RobotsAnswer {
             rules: robots.rules_for(PRODUCT_TOKEN),
             robots,
             error,
+            retry_after: None,
         }
     }
 
     /// Whether a response says the same.
     fn is_of(&self, status: Option<u16>, body: &[u8], error: Option<&FetchError>) -> bool {
         let text = self.text.as_ref().map(String::as_bytes);
-        error.is_none() && self.status == status && text == Some(body)
+        let is_same = self.status == status && text == Some(body);
+        error.is_none() && self.retry_after.is_none() && is_same
     }
 
     /// Bytes that this takes in memory, its rules included.
@@ -205,6 +227,16 @@ impl<K, T> Expiry<K, Stored<T>> for Life {
         } else {
             ANSWER_LIFE
         })
+    }
+
+    fn expire_after_update(
+        &self,
+        key: &K,
+        stored: &Stored<T>,
+        now: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        self.expire_after_create(key, stored, now)
     }
 }
 
@@ -289,24 +321,28 @@ impl SiteFiles {
     /// is disallowed (RFC 9309), and it is requested again after a minute.
     #[crate::boxed]
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
-        self.robots_for(fetcher, url, &Personal::default()).await
+        let own = Personal::default();
+        self.robots_for(fetcher, url, &own, false).await.answer
     }
 
     /// Like [`robots`](Self::robots), with the caller's own headers. The answer is not cached, so no
-    /// other caller gets it.
+    /// other caller gets it. With `again`, a failure that is cached is no answer.
     #[crate::boxed]
     pub async fn robots_for(
         &self,
         fetcher: &Fetcher,
         url: &Url,
         personal: &Personal,
-    ) -> Arc<RobotsAnswer> {
+        again: bool,
+    ) -> RobotsRead {
         let origin = origin(url);
         if !personal.is_empty() {
             let known = self.newest(&origin).await;
-            return fetch_robots(fetcher, &origin, None, personal, &known)
-                .await
-                .value;
+            let made = fetch_robots(fetcher, &origin, None, personal, &known).await;
+            return RobotsRead {
+                answer: made.value,
+                is_fresh: true,
+            };
         }
         let made = async {
             let known = self.newest(&origin).await;
@@ -314,7 +350,13 @@ impl SiteFiles {
             self.note(&origin, &made).await;
             made
         };
-        self.robots.get_with(origin.clone(), made).await.value
+        let is_old = |stored: &Stored<Arc<RobotsAnswer>>| again && stored.failed;
+        let entry = self.robots.entry(origin.clone());
+        let entry = entry.or_insert_with_if(made, is_old).await;
+        RobotsRead {
+            is_fresh: entry.is_fresh(),
+            answer: entry.into_value().value,
+        }
     }
 
     /// As [`robots`](Self::robots), asked for with this user agent: some sites answer each
@@ -383,6 +425,21 @@ impl SiteFiles {
         self.text(fetcher, url, Name::LlmsFull, personal).await
     }
 
+    /// Whether llms.txt is known and will not be requested, for whom asks with what a caller sends.
+    pub fn has_llms_txt_for(&self, url: &Url, personal: &Personal) -> bool {
+        self.has_text(url, Name::Llms, personal)
+    }
+
+    /// Whether llms-full.txt is known and will not be requested, for whom asks with what a caller
+    /// sends.
+    pub fn has_llms_full_txt_for(&self, url: &Url, personal: &Personal) -> bool {
+        self.has_text(url, Name::LlmsFull, personal)
+    }
+
+    fn has_text(&self, url: &Url, name: Name, personal: &Personal) -> bool {
+        personal.is_empty() && self.texts.contains_key(&(origin(url), name))
+    }
+
     async fn text(
         &self,
         fetcher: &Fetcher,
@@ -431,8 +488,16 @@ async fn fetch_robots(
         ..request(origin, "/robots.txt", MAX_ROBOTS_BYTES as u64 + 1)
     };
     let result = Box::pin(fetcher.fetch(personal.on(request))).await;
+    let mut wait = None;
     let (status, body, error) = match result {
-        Ok(response) => (Some(response.status), response.body, None),
+        Ok(response) => {
+            let asked = response.headers.get("retry-after");
+            let asked = asked.filter(|_| matches!(response.status, 429 | 503));
+            wait = asked
+                .filter(|value| value.len() <= MAX_WAIT_BYTES)
+                .map(str::to_owned);
+            (Some(response.status), response.body, None)
+        }
         // Too many redirects: treated as if there were no file (RFC 9309, 2.3.1.2).
         Err(error) if error.kind == Kind::BadRedirect => (Some(404), Bytes::new(), Some(error)),
         Err(error) => (None, Bytes::new(), Some(error)),
@@ -442,7 +507,12 @@ async fn fetch_robots(
     if let Some(known) = known.find(|known| known.is_of(status, &body, error.as_ref())) {
         return Stored::of(Arc::clone(known));
     }
-    let read = move || Stored::of(Arc::new(RobotsAnswer::read(status, &body, error)));
+    let read = move || {
+        Stored::of(Arc::new(RobotsAnswer {
+            retry_after: wait,
+            ..RobotsAnswer::read(status, &body, error)
+        }))
+    };
     if size <= INLINE_BYTES {
         return read();
     }

@@ -5,6 +5,8 @@ mod ground;
 mod hooks;
 mod polite;
 mod reach;
+mod redirects;
+mod sitemaps;
 mod stored;
 mod whole;
 

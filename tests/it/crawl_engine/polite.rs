@@ -26,6 +26,9 @@ promises! {
     headers_cookies_and_user_agent_are_sent_with_every_request
     ai_bot_policy_and_llms_txt_are_recorded
     site_files_are_asked_for_with_what_the_run_sends
+    a_robots_txt_that_cannot_be_had_is_asked_for_again
+    urls_without_a_robots_txt_that_can_be_had_are_errors
+    what_is_not_requested_takes_no_turn
 }
 
 fn links(count: usize) -> Answer {
@@ -366,4 +369,60 @@ async fn site_files_are_asked_for_with_what_the_run_sends(service: Service) {
     let run = crawl(&service, &sending).await;
     assert_eq!(paths(&service, &run).await, ["", "open"]);
     assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
+}
+
+async fn a_robots_txt_that_cannot_be_had_is_asked_for_again(service: Service) {
+    for failure in [503, 429, 500] {
+        let ground = Ground::of(move |hit| match hit.path.as_str() {
+            "/robots.txt" if hit.before == 0 => Answer::status(failure).with("retry-after", "1"),
+            "/robots.txt" => Answer::text("User-agent: *\nDisallow: /private\n"),
+            path if path.ends_with(".txt") => Answer::status(404),
+            _ => Answer::page("page", &["/private"]),
+        })
+        .await;
+        let run = crawl(&service, &spec(&ground.url("/"))).await;
+        assert_eq!((run.status, run.page_count), (RunState::Done, 1), "{run:?}");
+        assert_eq!((run.error_count, ground.count("/private")), (0, 0));
+        assert_eq!(run.progress.skipped[&SkipReason::Robots], 1);
+        assert_eq!(ground.count("/robots.txt"), 2);
+    }
+}
+
+async fn urls_without_a_robots_txt_that_can_be_had_are_errors(service: Service) {
+    let down = AtomicUsize::new(0);
+    let ground = Ground::of(move |hit| match hit.path.as_str() {
+        // The retries of one run, and the first answer that the next one gets itself.
+        "/robots.txt" if down.fetch_add(1, Ordering::Relaxed) < 3 => Answer::status(503),
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => Answer::page("page", &[]),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((run.status, run.error_count), (RunState::Failed, 1));
+    assert!(run.progress.skipped.is_empty(), "{run:?}");
+    let errors = service.app.store.run_errors(run.project, run.id, -1, 0, 10);
+    let errors = errors.await.expect("a database");
+    assert_eq!(errors[0].kind, "robots");
+    assert!(errors[0].message.contains("503"), "{errors:?}");
+    assert_eq!(ground.count("/"), 0);
+    // The failure is cached, but not for who has met it and asks again.
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 1), "{run:?}");
+}
+
+async fn what_is_not_requested_takes_no_turn(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => Answer::page("page", &[]),
+    })
+    .await;
+    crawl(&service, &spec(&ground.url("/"))).await;
+    // An hour between two requests: there is only one.
+    let slow = CrawlSpec {
+        delay_ms: MAX_DELAY_MS,
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &slow).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 1), "{run:?}");
+    assert_eq!(ground.log().len(), 5);
 }

@@ -21,6 +21,7 @@ promises! {
     sitemap_mode_follows_no_links
     only_as_many_sitemaps_are_read_as_needed
     crawler_traps_do_not_use_up_the_page_limit
+    what_is_listed_is_no_trap
 }
 
 async fn every_page_is_fetched_once(service: Service) {
@@ -421,4 +422,32 @@ async fn crawler_traps_do_not_use_up_the_page_limit(service: Service) {
     assert_eq!(facets, 2, "{paths:?}");
     assert!(paths.len() < 20, "{paths:?}");
     assert!(run.progress.skipped_for(SkipReason::Budget) > 0);
+}
+
+async fn what_is_listed_is_no_trap(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/sitemap.xml" => {
+            let mut urls = vec!["/a/b/a/b/a/b".to_owned()];
+            // Three orders of the same parameters, of which two are fetched where they are linked.
+            urls.extend(["x=1&y=2&z=3", "y=2&x=1&z=3", "z=3&y=2&x=1"].map(|q| format!("/?{q}")));
+            let urls = urls
+                .iter()
+                .map(|url| format!("<url><loc>{}</loc></url>", url.replace('&', "&amp;")));
+            Answer::text(format!("<urlset>{}</urlset>", urls.collect::<String>()))
+        }
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => Answer::page("page", &[]),
+    })
+    .await;
+    for seed in ["/q/q/q/q", "/a/b/a/b/a/b", &"/x".repeat(70)] {
+        let run = crawl(&service, &spec(&ground.url(seed))).await;
+        assert_eq!((run.status, run.page_count), (RunState::Done, 1), "{seed}");
+    }
+    let listed = CrawlSpec {
+        seed_kind: SeedKind::Sitemap,
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &listed).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 4), "{run:?}");
+    assert!(run.progress.skipped.is_empty(), "{run:?}");
 }

@@ -39,8 +39,9 @@ pub(super) struct FailedItem {
     /// What failed: `plugin` for a plugin that failed on the page, else `dns`, `connect`, `tls`,
     /// `proxy`, `timeout`, `slow`, `too_large`,
     /// `header_too_large`, `incomplete_body`, `decode`, `bad_redirect`, `protocol`, `reset`,
-    /// `refused`, `invalid_request`, `browser`, `internal`; `sitemap` for a sitemap that answers
-    /// an error, or with something else.
+    /// `refused`, `invalid_request`, `browser`, `internal`; `robots` where robots.txt could not be
+    /// had, which disallows everything; `sitemap` for a sitemap that answers an error, or with
+    /// something else, or that is read in part.
     kind: String,
     /// The cause, for people.
     message: String,

@@ -28,5 +28,14 @@ pub fn parse(body: &[u8], url: &str) -> Result<Sitemap, NotSitemap> {
     Ok(sitemap)
 }
 
+/// Why a sitemap was read in part, for people; `None` if it was read to its end.
+pub const fn cut(sitemap: &Sitemap) -> Option<&'static str> {
+    match (sitemap.malformed, sitemap.truncated) {
+        (true, _) => Some("not well-formed XML: read as far as possible"),
+        (false, true) => Some("more than 50,000 entries or 50 MiB: read up to there"),
+        (false, false) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests;

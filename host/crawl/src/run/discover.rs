@@ -1,32 +1,32 @@
-//! Discovery of a run's URLs: its seed, links and sitemaps.
+//! Discovery of a run's URLs: its seed, and links.
 
 use std::sync::Arc;
 
 use orbweaver_core::guard::parse_strict;
 use orbweaver_core::key_hash::key_hash;
-use orbweaver_core::page::{Link, Links};
+use orbweaver_core::page::Links;
 use orbweaver_engine::{JudgedLink, Visit};
-use orbweaver_store::crawl::{
-    FailedUrl, NewFrontier, SkipReason, UNREADABLE_SITEMAP, unpack_links,
-};
+use orbweaver_store::crawl::{NewFrontier, SkipReason, unpack_links};
 use orbweaver_urls::{Resolved, key_of};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::host::{Host, Place, Robots};
 use super::state::{Crawler, Sitemaps};
 use crate::commit::CommitItem;
 use crate::entry::{Entry, host_key};
-use crate::follow::{self, JudgedUrls};
+use crate::follow;
 use crate::frontier::REFILL;
 use crate::hooks;
 use crate::hooks::verdict::Hooked;
 use crate::scope::{Judging, Verdict};
-use crate::seed::{self, FailedSitemap, Listed};
+use crate::seed;
 use crate::spec::SeedKind;
 
 /// Hosts of one run: more subdomains are made up as they are asked for.
 const MAX_HOSTS: usize = 1_000;
+/// URLs that are remembered as disallowed by robots.txt, so that they are counted once.
+const MAX_DISALLOWED: usize = 1 << 18;
 /// Bytes of URLs that turned out to be nearer than they were; links of more are not followed
 /// again.
 pub(super) const NEARER_BYTES: usize = 4 << 20;
@@ -49,8 +49,13 @@ impl Crawler {
             }
             SeedKind::Sitemap if !self.notes.sitemaps_read => {
                 let (send, found) = mpsc::channel(1);
-                let task = tokio::spawn(seed::read(Arc::clone(&self.shared), send));
-                self.sitemaps = Some(Sitemaps { found, task });
+                let (wanted, is_wanted) = watch::channel(true);
+                let task = tokio::spawn(seed::read(Arc::clone(&self.shared), send, is_wanted));
+                self.sitemaps = Some(Sitemaps {
+                    found,
+                    wanted,
+                    task,
+                });
                 self.look_at_site(seed);
             }
             SeedKind::Url | SeedKind::Sitemap => {}
@@ -103,9 +108,10 @@ impl Crawler {
         Ok(())
     }
 
-    /// Takes the links of a page `distance` links from the seed.
+    /// Takes the links of a page `distance` links from the seed. `page` is its URL.
     pub(super) fn discover(
         &mut self,
+        page: &str,
         links: &Links,
         targets: &[(u64, u32)],
         hooked: Option<&Hooked>,
@@ -113,7 +119,7 @@ impl Crawler {
         found: &mut Vec<NewFrontier>,
     ) {
         let next = distance + 1;
-        let (mut deep, mut budget) = (0, 0);
+        let (mut deep, mut is_cut) = (0, false);
         let mut judging = self.judging();
         for (hash, index) in targets {
             if let Some(known) = self.seen.get_mut(hash) {
@@ -122,7 +128,7 @@ impl Crawler {
                     // Its own links may be within reach now.
                     if let Some(link) = links.get(*index as usize)
                         && self.nearer_bytes + link.to.len() <= NEARER_BYTES
-                        && self.shared.claims.lock().contains(hash)
+                        && self.shared.claimer(*hash).is_some()
                     {
                         self.nearer_bytes += link.to.len();
                         self.nearer.push(link.to.to_owned());
@@ -152,13 +158,16 @@ impl Crawler {
                 continue;
             };
             let to = url.without_fragment().to_owned();
-            if !self.admit(&url, to, *hash, (next, priority), found) {
-                budget += 1;
-                self.skipped_links.note(*hash, SkipReason::Budget);
+            if let Some(why) = self.admit(&url, to, *hash, (next, priority), found) {
+                self.skip(why, 1);
+                is_cut |= why == SkipReason::Budget && self.has_enough();
             }
         }
+        if is_cut && self.partly_bytes + page.len() <= NEARER_BYTES {
+            self.partly_bytes += page.len();
+            self.partly.push(page.to_owned());
+        }
         self.skip(SkipReason::Depth, deep);
-        self.skip(SkipReason::Budget, budget);
         if let Some(hooked) = hooked {
             self.skip(SkipReason::Hook, hooked.skipped);
             for judged in &hooked.added {
@@ -169,12 +178,12 @@ impl Crawler {
     }
 
     /// Judges what hooks wrote for one page, by the current scope.
-    fn judging(&self) -> Judging {
+    pub(super) fn judging(&self) -> Judging {
         Judging::new(self.shared.scope.load_full(), MAX_CHANGED_STEPS)
     }
 
     /// Takes a URL that a hook wrote, within the scope, the depth and the budgets; why not.
-    fn admit_changed(
+    pub(super) fn admit_changed(
         &mut self,
         judged: &JudgedLink,
         next: u32,
@@ -204,15 +213,13 @@ impl Crawler {
             return None;
         }
         let to = url.without_fragment().to_owned();
-        if self.admit(&url, to, hash, (next, judged.priority), found) {
-            return None;
-        }
-        self.skipped_links.note(hash, SkipReason::Budget);
-        Some(SkipReason::Budget)
+        self.admit(&url, to, hash, (next, judged.priority), found)
     }
 
     /// Takes a new URL into the frontier, within the budgets: its links from the seed, and its
-    /// priority.
+    /// priority; else why not. What the request or a sitemap lists is no trap, however it looks,
+    /// because a list ends: it has no links between it and the seed. What robots.txt disallows
+    /// takes no place from others.
     pub(super) fn admit(
         &mut self,
         url: &Resolved,
@@ -220,12 +227,24 @@ impl Crawler {
         hash: u64,
         (distance, priority): (u32, i32),
         found: &mut Vec<NewFrontier>,
-    ) -> bool {
-        if self.has_enough_of(priority) || !self.traps.admit(url) {
-            return false;
+    ) -> Option<SkipReason> {
+        let is_listed = distance == 0;
+        // A piece of a sitemap is taken as a whole, if any of it is.
+        let beyond = if is_listed { seed::PIECE as u64 } else { 0 };
+        let has_room = !self.has_enough_of(priority, beyond);
+        if has_room && self.is_disallowed(url) {
+            if self.disallowed < MAX_DISALLOWED {
+                self.disallowed += 1;
+                self.seen.insert(hash, 0);
+            }
+            return Some(SkipReason::Robots);
         }
-        let Some(host) = self.host(url) else {
-            return false;
+        let fits = has_room && (is_listed || self.traps.admit(url));
+        let Some(host) = fits.then(|| self.host(url)).flatten() else {
+            if !is_listed {
+                self.skipped_links.note(hash, SkipReason::Budget);
+            }
+            return Some(SkipReason::Budget);
         };
         self.seen.insert(hash, depth(distance));
         for (reason, count) in self.skipped_links.take(hash) {
@@ -251,7 +270,7 @@ impl Crawler {
             priority,
         };
         self.window.discover(host, entry);
-        true
+        None
     }
 
     /// A URL's host in the run; `None` for one too many.
@@ -297,11 +316,22 @@ impl Crawler {
         }
     }
 
-    /// Follows the links of pages that turned out to be nearer to the seed.
-    pub(super) async fn follow_nearer(&mut self) -> anyhow::Result<()> {
+    /// Whether there are pages whose links are to be followed again.
+    pub(super) fn has_more_links(&self) -> bool {
+        !self.nearer.is_empty() || !self.partly.is_empty()
+    }
+
+    /// Follows the links of pages that turned out to be nearer to the seed; of those after them for
+    /// which there was no room before others had failed.
+    pub(super) async fn follow_again(&mut self) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
         self.nearer_bytes = 0;
-        for to in std::mem::take(&mut self.nearer) {
+        let mut pages = std::mem::take(&mut self.nearer);
+        if pages.is_empty() {
+            self.partly_bytes = 0;
+            pages = std::mem::take(&mut self.partly);
+        }
+        for to in pages {
             let Some(url) = Resolved::parse(&to) else {
                 continue;
             };
@@ -332,6 +362,7 @@ impl Crawler {
                 }
             }
             self.discover(
+                &to,
                 &links,
                 &found,
                 Some(&hooked),
@@ -341,157 +372,6 @@ impl Crawler {
             self.send(item).await;
         }
         Ok(())
-    }
-
-    pub(super) fn wants_sitemaps(&self) -> bool {
-        self.sitemaps.is_some() && !self.is_full()
-    }
-
-    /// Takes some of what a sitemap lists; `None` at the end of them all. Once there are as
-    /// many URLs as the run can use, no more are read.
-    pub(super) async fn take_sitemap(&mut self, more: Option<Listed>) {
-        let urls = match more {
-            Some(Listed::Urls(urls)) => urls,
-            Some(Listed::Failed(failed)) => return self.note_sitemap(failed).await,
-            None => return self.end_sitemaps().await,
-        };
-        let mut item = self.item();
-        let JudgedUrls {
-            urls,
-            mut listed,
-            mut left_out,
-        } = match follow::judge_listed(&self.shared, urls).await {
-            Ok(judged) => judged,
-            Err(error) => {
-                self.failure = Some(error.to_string());
-                return;
-            }
-        };
-        listed.retain(|(_, hash, _)| !self.seen.contains_key(hash));
-        let mut judging = self.judging();
-        let hooked = self.judge_listed(&urls, &listed, &mut item).await;
-        for (url, hash, index) in listed {
-            if self.seen.contains_key(&hash) {
-                continue;
-            }
-            let mut priority = 0;
-            if let Some(judged) = hooked.link(index) {
-                if judged.skipped.is_some() {
-                    continue;
-                }
-                if judged.is_changed {
-                    let found = &mut item.discovered;
-                    left_out.extend(self.admit_changed(judged, 0, found, &mut judging));
-                    continue;
-                }
-                priority = judged.priority;
-            }
-            let to = url.without_fragment().to_owned();
-            if !self.admit(&url, to, hash, (0, priority), &mut item.discovered) {
-                left_out.push(SkipReason::Budget);
-            }
-        }
-        for judged in &hooked.added {
-            let found = &mut item.discovered;
-            left_out.extend(self.admit_changed(judged, 0, found, &mut judging));
-        }
-        self.skip_listed(&left_out, hooked.skipped);
-        if self.has_enough() {
-            self.sitemaps = None;
-            self.notes.sitemaps_read = true;
-            self.note();
-        }
-        self.send(item).await;
-    }
-}
-
-impl Crawler {
-    /// Lets hooks judge what a sitemap lists.
-    async fn judge_listed(
-        &mut self,
-        urls: &[String],
-        listed: &[(Resolved, u64, u32)],
-        item: &mut CommitItem,
-    ) -> Hooked {
-        if self.shared.hooks.is_empty() {
-            return Hooked::default();
-        }
-        let shared = Arc::clone(&self.shared);
-        let links = urls.iter().map(|url| Link {
-            to: url,
-            anchor: "",
-            rel: "",
-            nofollow: false,
-        });
-        let links: Links = links.collect();
-        let found: Vec<(u64, u32)> = listed
-            .iter()
-            .map(|(_, hash, index)| (*hash, *index))
-            .collect();
-        let visit = Visit {
-            url: shared.spec.url.clone(),
-            ..Visit::default()
-        };
-        let (hooked, report) = hooks::page::judge_again(&shared, visit, &links, &found).await;
-        item.notes = self.take_report(report);
-        hooked
-    }
-
-    /// Counts listed URLs that are left out, `by_hooks` of them by hooks.
-    fn skip_listed(&mut self, left_out: &[SkipReason], by_hooks: u64) {
-        let each = left_out.iter().map(|reason| (*reason, 1));
-        let hooks = (by_hooks > 0).then_some((SkipReason::Hook, by_hooks));
-        let mut counts = each.chain(hooks).peekable();
-        if counts.peek().is_none() {
-            return;
-        }
-        let handle = Arc::clone(&self.handle);
-        // Held until both are changed, so that no commit has one without the other.
-        let mut progress = handle.progress.lock();
-        for (reason, count) in counts {
-            *progress.skipped.entry(reason).or_default() += count;
-            let noted = &mut self.notes.skipped;
-            *noted.entry(reason.as_str().to_owned()).or_default() += count;
-        }
-        self.note();
-    }
-
-    async fn end_sitemaps(&mut self) {
-        if let Some(mut sitemaps) = self.sitemaps.take() {
-            match (&mut sitemaps.task).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => self.failure = Some(format!("{error:#}")),
-                Err(error) => self.failure = Some(error.to_string()),
-            }
-        }
-        self.notes.sitemaps_read = self.failure.is_none();
-        self.note();
-        let item = self.item();
-        self.send(item).await;
-    }
-
-    /// Lists a sitemap that could not be read, and counts it if it gave no answer. It is not in the
-    /// frontier: its place is before the first URL.
-    async fn note_sitemap(&mut self, failed: FailedSitemap) {
-        let FailedSitemap { url, kind, message } = failed;
-        // An earlier worker may have listed it.
-        if !self.failed_sitemaps.insert(url.clone()) {
-            return;
-        }
-        let is_unanswered = kind != UNREADABLE_SITEMAP;
-        self.handle.progress.lock().failed += u64::from(is_unanswered);
-        let failed = FailedUrl {
-            seq: -i64::try_from(self.failed_sitemaps.len()).unwrap_or(i64::MAX),
-            key_hash: Resolved::parse(&url).map_or(0, |url| self.hash(&url)),
-            url,
-            kind: kind.to_owned(),
-            message,
-            attempts: 1,
-            failed_at: self.shared.crawls.clock.now(),
-        };
-        let item = self.item();
-        let errors = vec![failed];
-        self.send(CommitItem { errors, ..item }).await;
     }
 }
 

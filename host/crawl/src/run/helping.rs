@@ -164,7 +164,7 @@ impl Crawler {
                 let placed = url.and_then(|url| Some((self.host(&url)?, self.hash(&url))));
                 let Some((host, hash)) = placed else {
                     // The run's worker does the same; it waits for a report of every URL.
-                    self.report(&entry, ReportedEnd::Skipped(Skipped::Duplicate));
+                    self.report_skipped(&entry, Skipped::Duplicate, None);
                     continue;
                 };
                 entry.hash = hash;
@@ -184,7 +184,15 @@ impl Crawler {
 
     /// Reports what became of a URL.
     pub(super) fn report(&mut self, entry: &Entry, end: ReportedEnd) {
-        self.report_with(entry, end, Vec::new());
+        let report = self.new_report(entry, end);
+        self.put_report(entry, report);
+    }
+
+    /// Reports a URL that is left out; `claimer` is the key of a URL that redirects to it.
+    pub(super) fn report_skipped(&mut self, entry: &Entry, why: Skipped, claimer: Option<u64>) {
+        let report = self.new_report(entry, ReportedEnd::Skipped(why));
+        let report = report.map(|report| Report { claimer, ..report });
+        self.put_report(entry, report);
     }
 
     /// Reports a URL that gave no answer.
@@ -209,16 +217,22 @@ impl Crawler {
         for hash in page.hashes() {
             self.shared.hooks.know(hash);
         }
-        self.report_with(entry, ReportedEnd::Page(page), chain);
+        let report = self.new_report(entry, ReportedEnd::Page(page));
+        let report = report.map(|report| Report { chain, ..report });
+        self.put_report(entry, report);
     }
 
-    fn report_with(&mut self, entry: &Entry, end: ReportedEnd, chain: Vec<u64>) {
-        let Some(helping) = &mut self.helping else {
+    /// A report with what plugins did since the last one.
+    fn new_report(&mut self, entry: &Entry, end: ReportedEnd) -> Option<Report> {
+        let helping = self.helping.as_mut()?;
+        let plugins = std::mem::take(&mut helping.plugins);
+        Some(Report::new(entry, plugins, end))
+    }
+
+    fn put_report(&mut self, entry: &Entry, report: Option<Report>) {
+        let Some((helping, report)) = self.helping.as_mut().zip(report) else {
             return;
         };
-        let plugins = std::mem::take(&mut helping.plugins);
-        let mut report = Report::new(entry, plugins, end);
-        report.chain = chain;
         match serde_json::to_string(&report) {
             Ok(report) => helping.reports.push(NewReport {
                 seq: entry.seq,

@@ -33,6 +33,9 @@ pub(super) enum Place {
 /// What is known of a host's robots.txt.
 pub(super) enum Robots {
     Unknown,
-    Loading,
+    /// It is being asked for, after so many tries that failed.
+    Loading(u32),
+    /// It could not be had, so many times, and is asked for again then.
+    PutOff(u32, Instant),
     Known(Arc<RobotsAnswer>, Instant),
 }

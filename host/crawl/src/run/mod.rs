@@ -4,6 +4,7 @@ mod discover;
 mod helping;
 mod host;
 mod lending;
+mod listed;
 mod outcome;
 mod pace;
 mod part_reports;
@@ -100,11 +101,11 @@ impl Crawler {
             let wake = wake.into_iter().chain(others).chain(self.ask_again).min();
             self.send_left_out().await;
             if self.is_over() {
-                if self.nearer.is_empty() || self.is_full() {
+                if !self.has_more_links() || self.is_full() {
                     break;
                 }
                 self.flush().await;
-                if let Err(error) = self.follow_nearer().await {
+                if let Err(error) = self.follow_again().await {
                     return gave_up(&error);
                 }
                 continue;
@@ -133,6 +134,7 @@ impl Crawler {
         if let Err(error) = self.recall().await {
             return gave_up(&error);
         }
+        self.skip_unread();
         // With the number of URLs that wait, which is skipped now.
         let item = self.item();
         self.send(item).await;
@@ -165,10 +167,9 @@ impl Crawler {
         {
             return;
         }
-        let seqs = std::mem::take(&mut self.left_out).into_iter();
+        let left_out = std::mem::take(&mut self.left_out).into_iter();
         let errors = std::mem::take(&mut self.given_up);
-        let changes = seqs
-            .map(|seq| FrontierChange::Skipped { seq })
+        let changes = left_out
             .chain(
                 errors
                     .iter()

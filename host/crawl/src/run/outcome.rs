@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use orbweaver_fetch::Kind;
+use orbweaver_fetch::{Kind, RobotsRead};
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::{FailedUrl, FrontierChange, NewNote, SkipReason};
 use orbweaver_urls::Resolved;
@@ -16,7 +16,7 @@ use url::Url;
 use super::report::{ReportedEnd, Skipped};
 use super::state::Crawler;
 use crate::commit::CommitItem;
-use crate::entry::{End, Entry, Fetched, Outcome};
+use crate::entry::{End, Entry, Fetched, Outcome, host_key};
 use crate::fetch;
 use crate::follow;
 use crate::hooks::report::PluginReport;
@@ -25,7 +25,27 @@ use crate::politeness::Reach;
 use crate::spec::SeedKind;
 use orbweaver_accounts::clock::Clock;
 
+/// What a URL fails with whose redirects lead back to it, each by a fetch of its own.
+pub(super) const IN_A_CIRCLE: &str = "the redirects go in a circle";
+/// Redirects that are followed to see whether they do.
+const MAX_CIRCLE: usize = 1_000;
+
 impl Crawler {
+    /// Notes that a URL redirects to one that another fetch has or had; `true`, and not noted, if
+    /// that one leads back. Otherwise neither would have a page or an error.
+    pub(super) fn merges_in_circle(&mut self, hash: u64, target: u64) -> bool {
+        let next = |at: u64| {
+            let merged = self.merged.get(&at).copied();
+            merged.or_else(|| self.shared.claimer(at).filter(|claimer| *claimer != at))
+        };
+        let mut way = std::iter::successors(Some(target), |at| next(*at)).take(MAX_CIRCLE);
+        let is_circle = way.any(|at| at == hash);
+        if !is_circle {
+            self.merged.insert(hash, target);
+        }
+        is_circle
+    }
+
     /// Takes what a fetch brought.
     pub(super) async fn take(&mut self, outcome: Outcome, room: Option<OwnedSemaphorePermit>) {
         let Outcome {
@@ -75,6 +95,14 @@ impl Crawler {
                     self.accept(entry, *fetched, chain, &mut item).await;
                 }
             }
+            End::Merged(target)
+                if self.helping.is_none() && self.merges_in_circle(entry.hash, target) =>
+            {
+                self.shared.unclaim(&chain);
+                let kind = Kind::BadRedirect.as_str();
+                let failed = self.give_up(&entry, kind, IN_A_CIRCLE.to_owned());
+                self.fail(&entry, failed, &mut item);
+            }
             End::Merged(target) => {
                 self.pending = self.pending.saturating_sub(1);
                 if self.helping.is_some() {
@@ -86,7 +114,7 @@ impl Crawler {
                     }];
                 }
             }
-            End::Failed(error) if fetch::is_robots(&error) => {
+            End::Failed(error) if fetch::is_disallowed(&error) => {
                 self.shared.unclaim(&chain);
                 self.pending = self.pending.saturating_sub(1);
                 self.skip(SkipReason::Robots, 1);
@@ -94,9 +122,12 @@ impl Crawler {
                     self.failure = Some(error.message);
                 }
                 if self.helping.is_some() {
-                    self.report(&entry, ReportedEnd::Skipped(Skipped::Robots));
+                    self.report_skipped(&entry, Skipped::Robots, None);
                 } else {
-                    item.changes = vec![FrontierChange::Skipped { seq: entry.seq }];
+                    item.changes = vec![FrontierChange::Skipped {
+                        seq: entry.seq,
+                        redirect_to: None,
+                    }];
                 }
             }
             End::Failed(error) => {
@@ -157,7 +188,17 @@ impl Crawler {
         self.shared.crawls.config.max_wait_ms.as_duration()
     }
 
-    /// Puts an entry off: twice as long every time, and at least as long as was asked for.
+    /// How long to wait after so many failures: twice as long every time, and at least as long as
+    /// was asked for.
+    pub(super) fn backoff(&mut self, attempts: u32, asked: Duration) -> Duration {
+        let base = self.shared.crawls.config.retry_base_ms.as_duration();
+        // Up to a quarter more, so that what failed together does not come back together.
+        let jitter = base.mul_f64(self.random.f64() / 4.0);
+        let wait = base.saturating_mul(1 << attempts.min(10)) + jitter;
+        wait.max(asked).min(self.max_wait())
+    }
+
+    /// Puts an entry off.
     fn again(
         &mut self,
         host: usize,
@@ -165,11 +206,7 @@ impl Crawler {
         asked: Duration,
         now: Instant,
     ) -> FrontierChange {
-        let base = self.shared.crawls.config.retry_base_ms.as_duration();
-        // Up to a quarter more, so that what failed together does not come back together.
-        let jitter = base.mul_f64(self.random.f64() / 4.0);
-        let wait = base.saturating_mul(1 << entry.attempts.min(10)) + jitter;
-        let wait = wait.max(asked).min(self.max_wait());
+        let wait = self.backoff(entry.attempts, asked);
         entry.attempts += 1;
         let change = FrontierChange::Again {
             seq: entry.seq,
@@ -231,6 +268,7 @@ impl Crawler {
             self.report_page(&entry, &fetched, chain);
         } else if self.follows_links() {
             self.discover(
+                &fetched.row.page.final_url,
                 &fetched.links,
                 &fetched.found,
                 fetched.hooked.as_deref(),
@@ -280,15 +318,23 @@ impl Crawler {
             return;
         };
         self.look_at_site(&landed);
-        let wider = self.shared.scope.load().with_site(&landed);
-        if let Some(wider) = wider {
-            self.shared.scope.store(Arc::new(wider));
-            if let Err(error) = follow::judge_again(&self.shared, fetched).await {
-                tracing::error!(%error, run.id = %self.shared.lease.run, "cannot judge links again");
-            }
-            self.notes.site = Some(landed.as_str().to_owned());
-            self.note();
+        if self.widen_to(&landed)
+            && let Err(error) = follow::judge_again(&self.shared, fetched).await
+        {
+            tracing::error!(%error, run.id = %self.shared.lease.run, "cannot judge links again");
         }
+    }
+
+    /// Takes the site that the seed redirects to into the scope, once; whether that is news.
+    pub(super) fn widen_to(&mut self, landed: &Resolved) -> bool {
+        let wider = self.shared.scope.load().with_site(landed);
+        let Some(wider) = wider.filter(|_| self.notes.site.is_none()) else {
+            return false;
+        };
+        self.shared.scope.store(Arc::new(wider));
+        self.notes.site = Some(landed.as_str().to_owned());
+        self.note();
+        true
     }
 
     pub(super) fn note(&self) {
@@ -308,10 +354,26 @@ impl Crawler {
             let pipeline = &shared.crawls.pipeline;
             let (fetcher, files) = (&shared.fetcher, shared.fetcher.site_files());
             let personal = shared.personal(url.as_str());
-            let robots = shared.robots(&url).await;
-            shared.wait_for(url.as_str()).await;
+            let RobotsRead {
+                answer: robots,
+                is_fresh,
+            } = shared.robots(&url, false).await;
+            // Otherwise who asks for the pages counts the request.
+            if is_fresh
+                && shared.spec.respect_robots
+                && let Some(url) = Resolved::parse(url.as_str())
+            {
+                let turn = shared.turn(&host_key(&url));
+                turn.charge(Instant::now(), 1);
+            }
+            // What is known needs no turn.
+            if !files.has_llms_txt_for(&url, &personal) {
+                shared.wait_for(url.as_str()).await;
+            }
             let llms = files.llms_txt_for(fetcher, &url, &personal).await;
-            shared.wait_for(url.as_str()).await;
+            if !files.has_llms_full_txt_for(&url, &personal) {
+                shared.wait_for(url.as_str()).await;
+            }
             let full = files.llms_full_txt_for(fetcher, &url, &personal).await;
             let policy = pipeline.ai_policy(&robots).await;
             let policy = policy.as_deref().map(RawValue::get);

@@ -2,19 +2,20 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::FutureExt as _;
-use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsVerdict};
+use orbweaver_core::retry_after::retry_after;
+use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsRead, RobotsVerdict};
 use orbweaver_store::StoreError;
-use orbweaver_store::crawl::{CrawledPage, HostSlot, SkipReason};
+use orbweaver_store::crawl::{CrawledPage, FrontierChange, HostSlot, SkipReason};
 use orbweaver_urls::Resolved;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-use super::host::Robots;
+use super::host::{Host, Robots};
 use super::lending::Turn;
-use super::report::{ReportedEnd, Skipped};
+use super::report::Skipped;
 use super::state::Crawler;
 use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
@@ -177,8 +178,10 @@ impl Crawler {
         if !self.has_room() {
             return HostPoll::Waits;
         }
-        if self.shared.spec.respect_robots && !self.has_robots(host, now) {
-            return HostPoll::Waits;
+        if self.shared.spec.respect_robots
+            && let Some(poll) = self.lacks_robots(host, now)
+        {
+            return poll;
         }
         let (Some(entry), Some(known)) = (self.window.peek(host), self.hosts.get(host)) else {
             return HostPoll::Waits;
@@ -189,13 +192,13 @@ impl Crawler {
             && let Some(why) = left_out_because(answer, &entry.url)
         {
             return match why {
-                LeftOut::Robots(why) => self.leave_out(host, SkipReason::Robots, &why),
-                LeftOut::HostDown(kind, why) => self.give_up_next(host, kind, why),
+                LeftOut::Disallowed(why) => self.leave_out(host, SkipReason::Robots, None, &why),
+                LeftOut::Unanswered(kind, why) => self.give_up_next(host, kind, why),
             };
         }
         let owns = entry.attempts > 0;
-        if !owns && self.shared.claims.lock().contains(&entry.hash) {
-            return self.leave_out(host, SkipReason::Duplicate, "another URL redirects to it");
+        if !owns && let Some(claimer) = self.shared.claimer(entry.hash) {
+            return self.leave_out_duplicate(host, claimer);
         }
         let seq = entry.seq;
         if let Err(open) = known.turn.take(now) {
@@ -216,7 +219,7 @@ impl Crawler {
                 known.robots = Robots::Unknown;
             }
         }
-        self.shared.claim(entry.hash);
+        self.shared.claim(entry.hash, entry.hash);
         if let Some(nearest) = self.seen.get(&entry.hash) {
             entry.depth = entry.depth.min(u32::from(*nearest));
         }
@@ -240,42 +243,83 @@ impl Crawler {
         let Some(entry) = self.window.peek(host) else {
             return HostPoll::Waits;
         };
-        if entry.attempts == 0 && self.shared.claims.lock().contains(&entry.hash) {
-            return self.leave_out(host, SkipReason::Duplicate, "another URL redirects to it");
+        if entry.attempts == 0
+            && let Some(claimer) = self.shared.claimer(entry.hash)
+        {
+            return self.leave_out_duplicate(host, claimer);
         }
         self.lend(host, part);
         HostPoll::Went
     }
 
-    /// Whether a host's robots.txt is known; asks for it where it is not.
-    fn has_robots(&mut self, host: usize, now: Instant) -> bool {
+    /// Until when a host waits for its robots.txt; `None` if that is known. Asks for it where it is
+    /// not.
+    fn lacks_robots(&mut self, host: usize, now: Instant) -> Option<HostPoll> {
         let Some(known) = self.hosts.get_mut(host) else {
-            return false;
+            return Some(HostPoll::Waits);
         };
-        let (load, usable) = match &known.robots {
-            Robots::Unknown => (true, false),
-            Robots::Loading => (false, false),
-            Robots::Known(_, since) => (now.duration_since(*since) > ROBOTS_LIFE, true),
+        let (load, usable, tries) = match &known.robots {
+            Robots::Unknown => (true, false, 0),
+            Robots::Loading(tries) => (false, false, *tries),
+            Robots::PutOff(_, at) if *at > now => return Some(HostPoll::At(*at)),
+            Robots::PutOff(tries, _) => (true, false, *tries),
+            Robots::Known(_, since) => (now.duration_since(*since) > ROBOTS_LIFE, true, 0),
         };
         let load = load && self.robots.len() < MAX_ROBOTS;
         if load && let Some(url) = self.window.peek(host).and_then(|e| Url::parse(&e.url).ok()) {
             match &mut known.robots {
                 Robots::Known(_, since) => *since = now,
-                other => *other = Robots::Loading,
+                other => *other = Robots::Loading(tries),
             }
             let shared = Arc::clone(&self.shared);
             self.robots.spawn(async move {
-                let asked = AssertUnwindSafe(shared.robots(&url)).catch_unwind().await;
+                let asked = AssertUnwindSafe(shared.robots(&url, tries > 0));
                 // Without an answer the host's URLs would wait as long as the run may take.
-                let robots = asked.unwrap_or_else(|_| Arc::new(RobotsAnswer::unanswered()));
+                let robots = asked.catch_unwind().await.unwrap_or_else(|_| RobotsRead {
+                    answer: Arc::new(RobotsAnswer::unanswered()),
+                    is_fresh: true,
+                });
                 (host, robots)
             });
         }
-        usable
+        (!usable).then_some(HostPoll::Waits)
     }
 
-    pub(super) fn take_robots(&mut self, host: usize, answer: Arc<RobotsAnswer>) {
+    /// Whether a URL is disallowed by its origin's robots.txt, as far as that is known.
+    pub(super) fn is_disallowed(&self, url: &Resolved) -> bool {
+        if !self.shared.spec.respect_robots {
+            return false;
+        }
+        let host = self.host_index.get(&host_key(url));
+        match host.and_then(|host| self.hosts.get(*host)) {
+            Some(Host {
+                robots: Robots::Known(answer, _),
+                ..
+            }) => matches!(
+                left_out_because(answer, url.as_str()),
+                Some(LeftOut::Disallowed(_))
+            ),
+            _ => false,
+        }
+    }
+
+    pub(super) fn take_robots(&mut self, host: usize, read: RobotsRead) {
+        let RobotsRead { answer, is_fresh } = read;
         let config = &self.shared.crawls.config;
+        let (retries, max_wait) = (config.retries, config.max_wait_ms.as_duration());
+        let tries = match self.hosts.get(host).map(|known| &known.robots) {
+            Some(Robots::Loading(tries)) => Some(*tries),
+            _ => None,
+        };
+        // As a page with such an answer is.
+        let put_off = tries.filter(|tries| answer.may_pass() && *tries < retries);
+        let clock = SystemTime::from(self.shared.crawls.clock.now());
+        let put_off = put_off.map(|tries| {
+            let asked = answer.retry_after.as_deref();
+            let asked = asked.and_then(|value| retry_after(value, clock));
+            let wait = self.backoff(tries, asked.unwrap_or_default());
+            Robots::PutOff(tries + 1, Instant::now() + wait)
+        });
         let Some(known) = self.hosts.get_mut(host) else {
             return;
         };
@@ -288,13 +332,17 @@ impl Crawler {
         let asked = answer.rules.crawl_delay.unwrap_or(0.0).max(0.0);
         let asked = Duration::try_from_secs_f64(asked).unwrap_or(Duration::MAX);
         let now = Instant::now();
-        let asked = asked.min(config.max_wait_ms.as_duration());
-        known.turn.ask(asked, now);
-        known.robots = Robots::Known(answer, now);
+        let asked = asked.min(max_wait);
+        if is_fresh {
+            known.turn.ask(asked, now);
+        } else {
+            known.turn.set_delay(asked);
+        }
+        known.robots = put_off.unwrap_or(Robots::Known(answer, now));
         known.allowed = None;
     }
 
-    /// Gives a host's next entry up, as the host can't be reached.
+    /// Gives a host's next entry up, as the host, or its robots.txt, can't be had.
     fn give_up_next(&mut self, host: usize, kind: Kind, why: String) -> HostPoll {
         let Some(entry) = self.window.pop(host) else {
             return HostPoll::Waits;
@@ -308,8 +356,20 @@ impl Crawler {
         HostPoll::Went
     }
 
-    /// Leaves a host's next entry out.
-    fn leave_out(&mut self, host: usize, reason: SkipReason, why: &str) -> HostPoll {
+    /// Leaves a host's next entry out, as the URL of another key redirects to it.
+    fn leave_out_duplicate(&mut self, host: usize, claimer: u64) -> HostPoll {
+        let why = "another URL redirects to it";
+        self.leave_out(host, SkipReason::Duplicate, Some(claimer), why)
+    }
+
+    /// Leaves a host's next entry out; `claimer` is the key of a URL that redirects to it.
+    fn leave_out(
+        &mut self,
+        host: usize,
+        reason: SkipReason,
+        claimer: Option<u64>,
+        why: &str,
+    ) -> HostPoll {
         let Some(entry) = self.window.pop(host) else {
             return HostPoll::Waits;
         };
@@ -319,9 +379,12 @@ impl Crawler {
         self.pending = self.pending.saturating_sub(1);
         self.skip(reason, 1);
         if self.helping.is_some() {
-            self.report(&entry, ReportedEnd::Skipped(Skipped::of(reason)));
+            self.report_skipped(&entry, Skipped::of(reason), claimer);
         } else {
-            self.left_out.push(entry.seq);
+            self.left_out.push(FrontierChange::Skipped {
+                seq: entry.seq,
+                redirect_to: claimer,
+            });
         }
         HostPoll::Went
     }
@@ -342,16 +405,17 @@ fn stored_bytes(row: &CrawledPage) -> usize {
 
 /// Why a URL is not asked for.
 enum LeftOut {
-    /// By its origin's robots.txt, or for want of it.
-    Robots(String),
-    /// Its host gave no answer when it was asked for robots.txt.
-    HostDown(Kind, String),
+    /// Its origin's robots.txt disallows it.
+    Disallowed(String),
+    /// Its host gave no answer, or none that counts, when it was asked for robots.txt: nothing is
+    /// known of the URL.
+    Unanswered(Kind, String),
 }
 
 /// Why a URL is not asked for, by what its origin's robots.txt came to; `None` where it may
 /// be fetched.
 fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<LeftOut> {
-    let disallowed = || Some(LeftOut::Robots("robots.txt disallows it".to_owned()));
+    let disallowed = || Some(LeftOut::Disallowed("robots.txt disallows it".to_owned()));
     let Ok(url) = Url::parse(url) else {
         return disallowed();
     };
@@ -359,11 +423,12 @@ fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<LeftOut> {
         RobotsVerdict::Allowed => None,
         RobotsVerdict::Disallowed => disallowed(),
         RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => {
-            Some(LeftOut::HostDown(error.kind, error.to_string()))
+            Some(LeftOut::Unanswered(error.kind, error.to_string()))
         }
-        RobotsVerdict::Unavailable(cause) => Some(LeftOut::Robots(format!(
-            "robots.txt is unavailable, which disallows everything: {cause}"
-        ))),
+        RobotsVerdict::Unavailable(cause) => Some(LeftOut::Unanswered(
+            Kind::Robots,
+            format!("robots.txt is unavailable, which disallows everything: {cause}"),
+        )),
     }
 }
 

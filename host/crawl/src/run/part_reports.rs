@@ -1,8 +1,10 @@
 //! Reads what the workers of a run's parts have reported.
 
+use orbweaver_fetch::Kind;
 use orbweaver_store::crawl::{FailedUrl, FrontierChange, Lease, SkipReason, StoredReport};
 use tokio::time::Instant;
 
+use super::outcome::IN_A_CIRCLE;
 use super::report::{Report, ReportedEnd};
 use super::state::Crawler;
 
@@ -88,7 +90,9 @@ impl Crawler {
         };
         self.pending = self.pending.saturating_sub(1);
         item.notes = self.take_report(report.plugins.into());
-        self.shared.claims.lock().extend(report.chain);
+        for key in &report.chain {
+            self.shared.claim(*key, report.hash);
+        }
         match report.end {
             ReportedEnd::Page(mut page) if stored.stored || page.dropped => {
                 let (links, found, hooked) = page.take_links();
@@ -97,7 +101,9 @@ impl Crawler {
                 self.skip(SkipReason::Budget, page.unjudged);
                 if self.follows_links() {
                     let discovered = &mut item.discovered;
-                    self.discover(&links, &found, Some(&hooked), report.depth, discovered);
+                    let at = page.links_of.as_deref().unwrap_or(&report.url);
+                    let depth = report.depth;
+                    self.discover(at, &links, &found, Some(&hooked), depth, discovered);
                     if let Some(url) = page.links_of {
                         self.nearer_bytes += url.len();
                         self.nearer.push(url);
@@ -116,6 +122,19 @@ impl Crawler {
                     redirect_to: page.redirect_to,
                 }];
             }
+            ReportedEnd::Merged(target) if self.merges_in_circle(report.hash, target) => {
+                self.handle.progress.lock().failed += 1;
+                item.changes = vec![FrontierChange::Failed { seq }];
+                item.errors = vec![FailedUrl {
+                    seq,
+                    url: report.url,
+                    key_hash: report.hash,
+                    kind: Kind::BadRedirect.as_str().to_owned(),
+                    message: IN_A_CIRCLE.to_owned(),
+                    attempts: 1,
+                    failed_at: self.shared.crawls.clock.now(),
+                }];
+            }
             ReportedEnd::Merged(target) => {
                 item.changes = vec![FrontierChange::Done {
                     seq,
@@ -124,7 +143,10 @@ impl Crawler {
             }
             ReportedEnd::Skipped(why) => {
                 self.skip(why.reason(), 1);
-                item.changes = vec![FrontierChange::Skipped { seq }];
+                item.changes = vec![FrontierChange::Skipped {
+                    seq,
+                    redirect_to: report.claimer,
+                }];
             }
             ReportedEnd::Failed {
                 kind,

@@ -30,6 +30,9 @@ pub(super) struct Report {
     /// Keys of the pages that it redirects to.
     #[serde(default)]
     pub(super) chain: Vec<u64>,
+    /// Key of the URL that redirects to one that is left out for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) claimer: Option<u64>,
     #[serde(default)]
     pub(super) plugins: PluginsReport,
     pub(super) end: ReportedEnd,
@@ -205,6 +208,7 @@ impl Report {
             hash: entry.hash,
             depth: entry.depth,
             chain: Vec::new(),
+            claimer: None,
             plugins: plugins.into(),
             end,
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use orbweaver_core::ids::PageId;
+use orbweaver_core::key_hash::key_hash;
 use orbweaver_store::crawl::{Lease, Run, SkipReason, unpack_targets};
 use orbweaver_urls::Resolved;
 
@@ -14,7 +15,7 @@ use crate::spec::SeedKind;
 
 /// Rows read at once when a run is taken up.
 const CHUNK: u32 = 512;
-/// More than the sitemaps of a run.
+/// Failed sitemaps read at once.
 const SITEMAPS: u32 = 2_000;
 
 impl Crawler {
@@ -47,8 +48,10 @@ impl Crawler {
                 }
                 if row.done {
                     let mut claims = shared.claims.lock();
-                    claims.insert(row.key_hash);
-                    claims.extend(row.redirect_to);
+                    claims.insert(row.key_hash, row.key_hash);
+                    if let Some(target) = row.redirect_to {
+                        claims.entry(target).or_insert(row.key_hash);
+                    }
                 }
             }
         }
@@ -82,13 +85,17 @@ impl Crawler {
     /// first one on: what it left out is counted again, and what it listed as failed is known.
     async fn read_sitemaps_again(&mut self) -> anyhow::Result<()> {
         let Lease { project, run, .. } = self.shared.lease;
-        let store = &self.shared.crawls.store;
-        let failed = store
-            .run_errors(project, run, i64::MIN, 0, SITEMAPS)
-            .await?;
+        let mut after = i64::MIN;
         // Those of the frontier have no negative places.
-        let failed = failed.into_iter().take_while(|failed| failed.seq < 0);
-        self.failed_sitemaps = failed.map(|failed| failed.url).collect();
+        while after < 0 {
+            let store = &self.shared.crawls.store;
+            let failed = store.run_errors(project, run, after, 0, SITEMAPS).await?;
+            let Some(last) = failed.last() else { break };
+            after = last.seq;
+            let failed = failed.iter().take_while(|failed| failed.seq < 0);
+            let keys = failed.map(|failed| key_hash(&failed.url));
+            self.failed_sitemaps.extend(keys);
+        }
         let handle = Arc::clone(&self.handle);
         let mut progress = handle.progress.lock();
         let skipped = std::mem::take(&mut self.notes.skipped);

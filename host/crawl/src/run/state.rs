@@ -10,13 +10,13 @@ use orbweaver_accounts::quota::Reservation;
 use orbweaver_accounts::random;
 use orbweaver_core::webhook::{Event, target};
 use orbweaver_engine::RunRef;
-use orbweaver_fetch::{CookieJar, RobotsAnswer};
+use orbweaver_fetch::{CookieJar, RobotsRead};
 use orbweaver_pipeline::blocking_of;
 use orbweaver_store::Topic;
-use orbweaver_store::crawl::{FailedUrl, LeasedPart, LeasedRun};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, LeasedPart, LeasedRun};
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
@@ -79,19 +79,25 @@ pub(super) struct Crawler {
     pub(super) traps: Traps,
     pub(super) limiter: Limiter,
     pub(super) fetches: JoinSet<Done>,
-    pub(super) robots: JoinSet<(usize, Arc<RobotsAnswer>)>,
+    pub(super) robots: JoinSet<(usize, RobotsRead)>,
     pub(super) sitemaps: Option<Sitemaps>,
     pub(super) site: Option<JoinHandle<()>>,
     /// The site was asked what it says to AI crawlers and language models.
     pub(super) site_asked: bool,
-    /// Numbers of entries left out since the last item.
-    pub(super) left_out: Vec<i64>,
-    /// Entries given up since the last item, as their host can't be reached.
+    /// Entries left out since the last item.
+    pub(super) left_out: Vec<FrontierChange>,
+    /// Entries given up since the last item without a request of their own.
     pub(super) given_up: Vec<FailedUrl>,
     /// Pages that turned out to be nearer to the seed than when they were fetched.
     pub(super) nearer: Vec<String>,
     /// Bytes of these.
     pub(super) nearer_bytes: usize,
+    /// Pages of whose links not all were taken, because enough others waited.
+    pub(super) partly: Vec<String>,
+    /// Bytes of these.
+    pub(super) partly_bytes: usize,
+    /// URLs that redirect to one that another fetch has: the keys of both.
+    pub(super) merged: HashMap<u64, u64>,
     pub(super) next_seq: i64,
     /// URLs admitted and neither done, failed nor left out.
     pub(super) pending: u64,
@@ -111,8 +117,10 @@ pub(super) struct Crawler {
     pub(super) capped: Option<String>,
     /// When the run ends with what it has, and why; none once that is so.
     pub(super) end: Option<(Instant, String)>,
-    /// URLs of sitemaps that could not be read.
-    pub(super) failed_sitemaps: HashSet<String>,
+    /// Hashes of URLs of sitemaps that could not be read, or only in part.
+    pub(super) failed_sitemaps: HashSet<u64>,
+    /// Number of URLs that are seen, but not in the frontier, because robots.txt disallows them.
+    pub(super) disallowed: usize,
     /// Why there is no seed.
     pub(super) failure: Option<String>,
     /// Why a hook ends the run as failed.
@@ -128,6 +136,8 @@ pub(super) struct Crawler {
 /// The task that reads the run's sitemaps; dropped, it ends.
 pub(super) struct Sitemaps {
     pub(super) found: mpsc::Receiver<Listed>,
+    /// Whether the run takes more.
+    pub(super) wanted: watch::Sender<bool>,
     pub(super) task: JoinHandle<anyhow::Result<()>>,
 }
 
@@ -277,6 +287,9 @@ impl Crawler {
             given_up: Vec::new(),
             nearer: Vec::new(),
             nearer_bytes: 0,
+            partly: Vec::new(),
+            partly_bytes: 0,
+            merged: HashMap::new(),
             next_seq: 0,
             pending: 0,
             rows: leased.run.page_count + leased.run.progress.dropped,
@@ -288,6 +301,7 @@ impl Crawler {
             capped: None,
             end: None,
             failed_sitemaps: HashSet::new(),
+            disallowed: 0,
             failure: None,
             broken: None,
             noted: Noted::default(),
@@ -300,15 +314,15 @@ impl Crawler {
     /// Whether no URL more can be used: as many wait as pages are wanted, and spare ones in
     /// place of those that fail.
     pub(super) fn has_enough(&self) -> bool {
-        self.has_enough_of(0)
+        self.has_enough_of(0, 0)
     }
 
     /// As [`has_enough`](Self::has_enough), for URLs of a priority: those that a hook prefers come
-    /// in place of others that wait.
-    pub(super) fn has_enough_of(&self, priority: i32) -> bool {
+    /// in place of others that wait. `beyond`: how many more may wait.
+    pub(super) fn has_enough_of(&self, priority: i32, beyond: u64) -> bool {
         let max = u64::from(self.shared.spec.max_pages);
         let preferred = if priority > 0 { max.max(PREFERRED) } else { 0 };
-        self.rows + self.pending >= max + SPARE + preferred
+        self.rows + self.pending >= max + SPARE + preferred + beyond
     }
 
     /// Ends the run, as at a cap, once it is too old. When that is.
@@ -343,7 +357,7 @@ impl Crawler {
             Some(_) => {
                 self.robots.len()
                     + usize::from(self.site.is_some())
-                    + usize::from(self.sitemaps.is_some())
+                    + usize::from(self.wants_sitemaps())
             }
             None => 0,
         };

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use orbweaver_fetch::{
-    Fetcher, Kind, Request, ResolveError, RobotsAnswer, RobotsFailure, RobotsVerdict, SubKind,
+    Fetcher, Kind, Personal, Request, ResolveError, RobotsAnswer, RobotsFailure, RobotsVerdict,
+    SubKind,
 };
 use orbweaver_origin::{Origin, Reply};
 use url::Url;
@@ -305,4 +306,36 @@ async fn agents_share_a_file_that_was_never_fetched_as_ourselves() {
     let own = robots(&fetcher, &origin).await;
     assert!(Arc::ptr_eq(&first, &own));
     assert_eq!(origin.count("/robots.txt"), 3, "each asks for itself");
+}
+
+#[tokio::test]
+async fn a_failure_is_asked_for_again_by_who_has_waited_and_its_answer_is_kept() {
+    let origin = Origin::start().await.unwrap();
+    origin.set(
+        "/robots.txt",
+        Reply::new(503, "").header("retry-after", "7"),
+    );
+    let fetcher = fetcher();
+    let (files, url) = (fetcher.site_files(), Url::parse(&origin.url("/")).unwrap());
+    let own = Personal::default();
+    let read = |again| files.robots_for(&fetcher, &url, &own, again);
+    let first = read(false).await;
+    assert!(first.is_fresh && first.answer.may_pass());
+    assert_eq!(first.answer.retry_after.as_deref(), Some("7"));
+    let cached = read(false).await;
+    assert!(!cached.is_fresh && cached.answer.may_pass());
+    origin.set("/robots.txt", Reply::text("user-agent: *\ndisallow: /x"));
+    let again = read(true).await;
+    assert!(again.is_fresh && !again.answer.may_pass());
+    // An answer is one, however often it is asked for.
+    assert!(!read(true).await.is_fresh);
+    assert_eq!(origin.count("/robots.txt"), 2);
+    assert!(!files.has_llms_txt_for(&url, &own));
+    files.llms_txt(&fetcher, &url).await;
+    assert!(files.has_llms_txt_for(&url, &own) && !files.has_llms_full_txt_for(&url, &own));
+    let personal = Personal {
+        cookies: Some("a=b".to_owned()),
+        ..own.clone()
+    };
+    assert!(!files.has_llms_txt_for(&url, &personal));
 }

@@ -67,6 +67,8 @@ pub enum FrontierChange {
     Skipped {
         /// Position in the order of discovery.
         seq: i64,
+        /// Hash of the key of the URL that redirects to it.
+        redirect_to: Option<u64>,
     },
 }
 
@@ -217,7 +219,10 @@ fn split(changes: &[FrontierChange]) -> (Vec<i64>, Vec<NewState>) {
             }),
             FrontierChange::Lent { .. } => {}
             FrontierChange::Failed { seq } => others.push(NewState::new(seq, UrlState::Failed)),
-            FrontierChange::Skipped { seq } => others.push(NewState::new(seq, UrlState::Skipped)),
+            FrontierChange::Skipped { seq, redirect_to } => others.push(NewState {
+                redirect_to,
+                ..NewState::new(seq, UrlState::Skipped)
+            }),
         }
     }
     (done, others)
@@ -467,7 +472,8 @@ impl Store {
             .collect())
     }
 
-    /// URLs of a run that redirect within its scope, each with its target.
+    /// URLs of a run that redirect within its scope, each with its target. Instead of that, a URL
+    /// that was skipped because another one redirects to it has that one, which has the target.
     pub(crate) async fn frontier_redirects(
         &self,
         project: ProjectId,

@@ -10,13 +10,16 @@
 //! - A page that the old run could not fetch, or had not come to when it ended, is not `added`
 //!   by its absence there.
 //! - Neither is any page that is absent from an old run which ended early (at a budget or a
-//!   cap), or in which a page that the new run has was in trouble or could not be fetched:
-//!   links that nobody saw may have led to it. By the same measure a page that is absent from
-//!   the new run is `unvisited`.
+//!   cap), or in which a page that the new run has was in trouble, could not be fetched or was
+//!   refused (401, 403): links that nobody saw may have led to it. By the same measure a page
+//!   that is absent from the new run is `unvisited`.
 //!
-//! Between any two runs a page of the old one is `unvisited`, not `removed`, where the new one
-//! could not fetch it, ended before it had come to all its pages, or does not go as deep.
-//! A page that answered 2xx and now answers 404 or 410 is `gone`, not `changed`.
+//! The same holds between any two runs where a sitemap could not be read to its end that could in
+//! the other run. Between any two runs a page of the old one is `unvisited`, not `removed`, where the new one
+//! could not fetch it, has not begun, ended before it had come to all its pages, or does not go as
+//! deep.
+//! A page that answered 2xx and now answers 404 or 410 is `gone`, not `changed`. Of two errors only
+//! the statuses are compared: the text of an error page may be another for every request.
 
 use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls};
@@ -24,7 +27,7 @@ use orbweaver_core::webhook::{DiffCounts, DiffUrls};
 use super::unreliable;
 use crate::db::read_replica;
 use crate::error::StoreError;
-use crate::runs::{Run, SkipReason};
+use crate::runs::{Run, RunState, SkipReason};
 use crate::store::Store;
 
 /// URLs of each kind that a webhook names.
@@ -133,6 +136,7 @@ macro_rules! classes {
                           WHEN n.status IN (404, 410) THEN 'gone'
                           ELSE 'changed' END
                  WHEN o.status BETWEEN 200 AND 299 AND n.status IN (404, 410) THEN 'gone'
+                 WHEN o.status = n.status AND n.status >= 400 THEN 'unchanged'
                  WHEN o.content_hash = n.content_hash
                      OR (o.content_hash IS NULL AND n.content_hash IS NULL) THEN 'unchanged'
                  ELSE 'changed'
@@ -199,19 +203,33 @@ impl Pair {
     }
 }
 
-/// The depth limit of a run, by its specification.
-fn depth(run: &Run) -> i64 {
-    #[derive(serde::Deserialize)]
-    struct Spec {
-        depth: Option<i64>,
-    }
-    let spec: Option<Spec> = serde_json::from_str(&run.spec).ok();
-    spec.and_then(|spec| spec.depth).unwrap_or(i64::MAX)
+/// What the rules need of a run's specification.
+#[derive(Default, serde::Deserialize)]
+struct Spec {
+    depth: Option<i64>,
+    seed_kind: Option<String>,
 }
 
-/// Whether a run ended before it had fetched all its pages.
+impl Spec {
+    fn of(run: &Run) -> Self {
+        serde_json::from_str(&run.spec).unwrap_or_default()
+    }
+}
+
+/// The depth limit of a run.
+fn depth(run: &Run) -> i64 {
+    Spec::of(run).depth.unwrap_or(i64::MAX)
+}
+
+/// Whether a run reads sitemaps.
+fn reads_sitemaps(run: &Run) -> bool {
+    Spec::of(run).seed_kind.as_deref() == Some("sitemap")
+}
+
+/// Whether a run ended before it had fetched all its pages, or has not begun.
 fn ended_early(run: &Run) -> bool {
-    run.error_message.is_some()
+    run.status == RunState::Queued
+        || run.error_message.is_some()
         || run.progress.queued > 0
         || run.progress.skipped_for(SkipReason::Budget) > 0
 }
@@ -359,6 +377,8 @@ impl Store {
     /// The pair, with whether pages absent from each run may have been hidden there.
     async fn compared(&self, old: &Run, new: &Run) -> Result<Pair, StoreError> {
         let mut pair = Pair::new(old, new);
+        pair.old_short = pair.old_short || self.lists_less(old, new).await?;
+        pair.new_short = pair.new_short || self.lists_less(new, old).await?;
         if pair.monitor.is_some() {
             pair.old_short = pair.old_short || self.hides(old.project, old.id, new.id).await?;
             pair.new_short = pair.new_short || self.hides(new.project, new.id, old.id).await?;
@@ -366,8 +386,8 @@ impl Store {
         Ok(pair)
     }
 
-    /// Whether a page with content in the other run failed temporarily in this run, or could not
-    /// be fetched.
+    /// Whether a page with content in the other run failed temporarily in this run, could not
+    /// be fetched, or was refused here and not there.
     async fn hides(
         &self,
         project: ProjectId,
@@ -381,7 +401,8 @@ impl Store {
                      ON t.project_id = $3 AND t.run_id = $1 AND t.url_key = k.url_key
                  WHERE k.project_id = $3 AND k.run_id = $2 AND NOT ", unreliable!("k.status"),
                 " AND (", unreliable!("t.status"),
-                " OR (t.id IS NULL AND k.key_hash IN (
+                " OR (t.status IN (401, 403) AND k.status BETWEEN 200 AND 299)
+                 OR (t.id IS NULL AND k.key_hash IN (
                      SELECT key_hash FROM frontier
                      WHERE project_id = $3 AND run_id = $1 AND state IN (0, 2))))
                  LIMIT 1"
@@ -389,6 +410,29 @@ impl Store {
             .bind(run.get())
             .bind(other.get())
             .bind(project.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(found.is_some())
+    }
+
+    /// Whether a sitemap that was read to its end in the other run could not be read in this run,
+    /// or only in part: nobody saw what it lists.
+    async fn lists_less(&self, run: &Run, other: &Run) -> Result<bool, StoreError> {
+        if !reads_sitemaps(run) {
+            return Ok(false);
+        }
+        let found: Option<i64> = read_replica!(self, pool => {
+            sqlx::query_scalar(
+                "SELECT e.seq FROM run_errors e
+                 WHERE e.project_id = $3 AND e.run_id = $1 AND e.seq < 0
+                   AND e.url NOT IN (SELECT k.url FROM run_errors k
+                       WHERE k.project_id = $3 AND k.run_id = $2 AND k.seq < 0)
+                 LIMIT 1",
+            )
+            .bind(run.id.get())
+            .bind(other.id.get())
+            .bind(run.project.get())
             .fetch_optional(pool)
             .await?
         });

@@ -78,12 +78,6 @@ impl Graph {
         }
     }
 
-    fn redirect(&mut self, from: u64, to: u64) {
-        if let Some(&place) = self.places.get(&to) {
-            self.places.entry(from).or_insert(place);
-        }
-    }
-
     fn link(&mut self, row: &PackedTargets) {
         let own = self.ids.binary_search(&row.page.get()).ok();
         for target in unpack_targets(&row.targets) {
@@ -108,6 +102,35 @@ impl Graph {
             .map(|(id, _)| *id)
             .collect()
     }
+}
+
+/// Adds keys that lead to a known one, over any number of redirects; what goes in a circle leads
+/// nowhere. Each redirect is followed once.
+fn follow<T: Copy, S: BuildHasher>(known: &mut HashMap<u64, T, S>, redirects: &[(u64, u64)]) {
+    let targets: HashMap<u64, u64, BuildKeyHasher> = redirects.iter().rev().copied().collect();
+    let mut ends: HashMap<u64, Option<T>, BuildKeyHasher> = HashMap::default();
+    for (from, _) in redirects {
+        let mut way = Vec::new();
+        let mut at = *from;
+        let end = loop {
+            if let Some(found) = known.get(&at) {
+                break Some(*found);
+            }
+            if let Some(end) = ends.get(&at) {
+                break *end;
+            }
+            // Until its end is found: who comes here again has gone in a circle.
+            ends.insert(at, None);
+            way.push(at);
+            match targets.get(&at) {
+                Some(next) => at = *next,
+                None => break None,
+            }
+        };
+        ends.extend(way.into_iter().map(|key| (key, end)));
+    }
+    let found = ends.into_iter().filter_map(|(key, end)| Some((key, end?)));
+    known.extend(found);
 }
 
 impl Store {
@@ -151,9 +174,8 @@ impl Store {
                 graph.add(node, is_seed);
             }
         }
-        for (from, to) in self.frontier_redirects(project, run).await? {
-            graph.redirect(from, to);
-        }
+        let redirects = self.frontier_redirects(project, run).await?;
+        follow(&mut graph.places, &redirects);
         let mut after = 0;
         loop {
             let rows = self.run_targets(project, run, after).await?;
@@ -186,11 +208,8 @@ impl Store {
                 }
             }
         }
-        for (from, to) in self.frontier_redirects(project, run).await? {
-            if let Some(page) = pages.get(&to).copied() {
-                pages.entry(from).or_insert(page);
-            }
-        }
+        let redirects = self.frontier_redirects(project, run).await?;
+        follow(&mut pages, &redirects);
         Ok(pages)
     }
 
@@ -246,5 +265,42 @@ impl Store {
             }
         }
         Ok(orphans)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(pages: &[u64], redirects: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        let mut known: HashMap<u64, u64> = pages.iter().map(|page| (*page, *page)).collect();
+        follow(&mut known, redirects);
+        let mut ends: Vec<(u64, u64)> = known.into_iter().collect();
+        ends.sort_unstable();
+        ends
+    }
+
+    #[test]
+    fn redirects_are_followed_to_their_page_whatever_their_order() {
+        let way = [(1, 2), (2, 3), (3, 9)];
+        let expected = [(1, 9), (2, 9), (3, 9), (9, 9)];
+        assert_eq!(ends(&[9], &way), expected);
+        let mut back = way;
+        back.reverse();
+        assert_eq!(ends(&[9], &back), expected);
+        // A page's own key is the page's.
+        assert_eq!(ends(&[2, 9], &way), [(1, 2), (2, 2), (3, 9), (9, 9)]);
+    }
+
+    #[test]
+    fn what_goes_in_a_circle_or_nowhere_has_no_page() {
+        assert_eq!(ends(&[9], &[(1, 2), (2, 1), (3, 2), (4, 4)]), [(9, 9)]);
+        assert_eq!(ends(&[9], &[(1, 2), (5, 9)]), [(5, 9), (9, 9)]);
+    }
+
+    #[test]
+    fn a_long_way_is_followed_in_linear_time() {
+        let way: Vec<(u64, u64)> = (0..200_000).map(|key| (key, key + 1)).collect();
+        assert_eq!(ends(&[200_000], &way).len(), 200_001);
     }
 }

@@ -350,7 +350,10 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
                     next_at: now() + seconds(3),
                 },
                 FrontierChange::Failed { seq: 101 },
-                FrontierChange::Skipped { seq: 102 },
+                FrontierChange::Skipped {
+                    seq: 102,
+                    redirect_to: None,
+                },
             ])
             .collect(),
         errors: vec![failed(101)],

@@ -294,7 +294,7 @@ impl Crawler {
         let Some(mut entry) = self.window.pop(host) else {
             return;
         };
-        self.shared.claim(entry.hash);
+        self.shared.claim(entry.hash, entry.hash);
         if let Some(nearest) = self.seen.get(&entry.hash) {
             entry.depth = entry.depth.min(u32::from(*nearest));
         }

@@ -2,7 +2,10 @@
 
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::webhook::DiffCounts;
-use orbweaver_store::crawl::{Created, Ending, NewRun, RunDiff};
+use orbweaver_store::crawl::{
+    Created, Ending, FailedUrl, NewRun, RunBatch, RunDiff, UNREADABLE_SITEMAP,
+};
+use orbweaver_store::monitors::NewMonitor;
 use orbweaver_store::{Options, Store};
 
 use super::{crawl, create, end, fire, new_monitor, now, open, project, seconds, work};
@@ -11,6 +14,10 @@ crate::support::on_both_databases! {
     pages_are_compared_by_hash
     a_temporary_failure_is_not_a_change
     pages_that_a_run_did_not_reach_are_not_removed
+    errors_are_compared_by_status
+    what_a_refused_page_links_to_is_not_removed
+    a_run_that_has_not_begun_has_removed_nothing
+    what_a_cut_sitemap_may_have_listed_is_not_removed
 }
 
 /// No added, removed or changed page.
@@ -226,4 +233,112 @@ async fn pages_that_a_run_did_not_reach_are_not_removed(options: Options) {
         paths.sort_unstable();
         assert_eq!(paths, ["/", "/c"]);
     }
+}
+
+async fn errors_are_compared_by_status(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let old = [
+        ("/", 200, "a"),
+        ("/401", 401, "1"),
+        ("/403", 403, "1"),
+        ("/404", 404, "1"),
+        ("/moved", 302, "1"),
+        ("/other", 403, "1"),
+    ];
+    let new = [
+        ("/", 200, "a"),
+        ("/401", 401, "2"),
+        ("/403", 403, "2"),
+        ("/404", 404, "2"),
+        ("/moved", 302, "2"),
+        ("/other", 404, "1"),
+    ];
+    let old = crawl(&store, project, now(), &old).await;
+    let new = crawl(&store, project, now() + seconds(300), &new).await;
+    let found = diff(&store, project, old, new).await;
+    assert_eq!(urls(&found), [vec![], vec![], vec!["/moved", "/other"]]);
+    assert_eq!(found.unchanged, 4);
+}
+
+async fn what_a_refused_page_links_to_is_not_removed(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let all = [("/", 200, "a"), ("/hub", 200, "h"), ("/c", 200, "c")];
+    let full = crawl(&store, project, now(), &all).await;
+    let mut at = now();
+    for status in [401, 403] {
+        at += seconds(300);
+        let blocked = [("/", 200, "a"), ("/hub", status, "no")];
+        let blocked = crawl(&store, project, at, &blocked).await;
+        let found = diff(&store, project, full, blocked).await;
+        assert_eq!(urls(&found), [vec![], vec![], vec!["/hub"]]);
+        assert_eq!(found.unvisited.len(), 1);
+        let back = diff(&store, project, blocked, full).await;
+        assert_eq!(urls(&back), [vec![], vec![], vec!["/hub"]]);
+    }
+    // A page that was refused before hides nothing that the run before had.
+    let refused = [("/", 200, "a"), ("/hub", 403, "no"), ("/c", 200, "c")];
+    let old = crawl(&store, project, at + seconds(300), &refused).await;
+    let new = crawl(&store, project, at + seconds(600), &refused[..2]).await;
+    let found = diff(&store, project, old, new).await;
+    assert_eq!(urls(&found), [vec![], vec!["/c"], vec![]]);
+}
+
+async fn a_run_that_has_not_begun_has_removed_nothing(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let all = [("/", 200, "a"), ("/b", 200, "b")];
+    let old = crawl(&store, project, now(), &all).await;
+    let waiting = fire(&store, project, now() + seconds(300)).await;
+    let found = diff(&store, project, old, waiting).await;
+    assert_eq!((urls(&found), found.unvisited.len()), (NOTHING, 2));
+}
+
+async fn what_a_cut_sitemap_may_have_listed_is_not_removed(options: Options) {
+    let (store, project) = open(&options).await;
+    let monitor = NewMonitor {
+        spec: r#"{"url":"https://example.org/","seed_kind":"sitemap"}"#.to_owned(),
+        seed_is_page: false,
+        ..new_monitor(project, now())
+    };
+    create(&store, &monitor, None).await.unwrap();
+    let all = [("/", 200, "a"), ("/b", 200, "b")];
+    let full = crawl(&store, project, now(), &all).await;
+    let mut cut = Vec::new();
+    for (minutes, pages) in [(5, &all[..1]), (10, &all[..1]), (15, &all[..])] {
+        fire(&store, project, now() + seconds(60 * minutes)).await;
+        let leased = work(&store, pages, &[]).await;
+        let failed = FailedUrl {
+            seq: -1,
+            url: "https://example.org/sitemap.xml".to_owned(),
+            key_hash: 1,
+            kind: UNREADABLE_SITEMAP.to_owned(),
+            message: "cut".to_owned(),
+            attempts: 1,
+            failed_at: now(),
+        };
+        let batch = RunBatch {
+            pages: Vec::new(),
+            changes: Vec::new(),
+            errors: vec![failed],
+            ..crate::crawls::batch(&leased)
+        };
+        store.commit_crawl(&[batch]).await.unwrap();
+        end(&store, &leased, true).await;
+        cut.push(leased.run.id);
+    }
+    let found = diff(&store, project, full, cut[0]).await;
+    assert_eq!((urls(&found), found.unvisited.len()), (NOTHING, 1));
+    let back = diff(&store, project, cut[0], full).await;
+    assert_eq!(urls(&back), NOTHING);
+    // What is cut in both runs hides the same as before.
+    let found = diff(&store, project, cut[1], cut[2]).await;
+    assert_eq!(urls(&found), [vec!["/b"], vec![], vec![]]);
 }
