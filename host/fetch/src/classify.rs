@@ -106,6 +106,7 @@ pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
                 ResolveError::NxDomain => SubKind::NxDomain,
                 ResolveError::ServFail => SubKind::ServFail,
                 ResolveError::Timeout => SubKind::Timeout,
+                ResolveError::Busy => SubKind::Busy,
                 ResolveError::Other(_) => SubKind::Other,
             };
             let fault = Fault::new(Kind::Dns, sub, format!("DNS: {error}"));

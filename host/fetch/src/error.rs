@@ -120,7 +120,7 @@ pub enum SubKind {
     Body,
     /// [`Kind::Browser`]: no browser is installed, or it does not start.
     Unavailable,
-    /// [`Kind::Browser`]: too many pages wait.
+    /// [`Kind::Browser`]: too many pages wait. [`Kind::Dns`]: too many lookups of the project.
     Busy,
     /// [`Kind::Browser`]: the browser or the page's process ended.
     Crashed,

@@ -1,14 +1,15 @@
 //! Name resolution. Every address is checked before anything connects to it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use orbweaver_core::guard::{Host, HostList, Policy, Refusal};
 
+use crate::lookups::Lookups;
 use crate::proxy::ProxyUrl;
 
 /// Why a name has no addresses.
@@ -23,6 +24,9 @@ pub enum ResolveError {
     /// No answer in time.
     #[error("no answer from DNS in time")]
     Timeout,
+    /// Too many lookups of the project are under way or wait; a retry may help.
+    #[error("too many names are being looked up for this project")]
+    Busy,
     /// Anything else.
     #[error("name resolution failed: {0}")]
     Other(String),
@@ -38,27 +42,34 @@ pub trait Resolver: Send + Sync {
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError>;
 }
 
-/// The system's resolver (`getaddrinfo`): hosts file, search rules and caches apply.
+/// The system's resolver (`getaddrinfo`): hosts file, search rules and caches apply. All of a process
+/// share its threads; see [`Lookups`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
+
+static SYSTEM: LazyLock<Lookups> = LazyLock::new(|| Lookups::new(ask_system));
 
 #[async_trait]
 impl Resolver for SystemResolver {
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        let found = tokio::net::lookup_host((name, 0))
-            .await
-            .map_err(|error| from_io(&error))?;
-        let mut addresses: Vec<IpAddr> = Vec::new();
-        for address in found {
-            if !addresses.contains(&address.ip()) {
-                addresses.push(address.ip());
-            }
+        SYSTEM.resolve(name).await
+    }
+}
+
+fn ask_system(name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+    let found = (name, 0)
+        .to_socket_addrs()
+        .map_err(|error| from_io(&error))?;
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for address in found {
+        if !addresses.contains(&address.ip()) {
+            addresses.push(address.ip());
         }
-        if addresses.is_empty() {
-            Err(ResolveError::NxDomain)
-        } else {
-            Ok(addresses)
-        }
+    }
+    if addresses.is_empty() {
+        Err(ResolveError::NxDomain)
+    } else {
+        Ok(addresses)
     }
 }
 

@@ -22,6 +22,7 @@ use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use orbweaver_core::guard::{Rule, Target};
+use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,6 +33,7 @@ use crate::classify::{self, Stage};
 use crate::client::Connections;
 use crate::error::{Fault, Kind, SubKind};
 use crate::fetcher::Fetcher;
+use crate::lookups;
 use crate::proxy::ProxyUrl;
 use crate::proxy_answer;
 
@@ -59,9 +61,16 @@ pub(super) struct Filter {
     accepting: JoinHandle<()>,
 }
 
+/// Whose page it is, and the upstream proxy for it.
+#[derive(Clone, Default)]
+struct Page {
+    project: Option<ProjectId>,
+    upstream: Option<ProxyUrl>,
+}
+
 struct Shared {
     fetcher: Fetcher,
-    upstream: Mutex<Option<ProxyUrl>>,
+    page: Mutex<Page>,
     bytes: AtomicU64,
     /// Bytes of request bodies whose answers have not begun.
     uploading: AtomicU64,
@@ -79,7 +88,7 @@ impl Filter {
         PORTS.lock().insert(address.port());
         let shared = Arc::new(Shared {
             fetcher,
-            upstream: Mutex::default(),
+            page: Mutex::default(),
             bytes: AtomicU64::new(0),
             uploading: AtomicU64::new(0),
             max_bytes,
@@ -99,9 +108,9 @@ impl Filter {
         format!("http://{}", self.address)
     }
 
-    /// Sets the upstream proxy; to be called before the page's first request.
-    pub fn set_upstream(&self, proxy: Option<ProxyUrl>) {
-        *self.shared.upstream.lock() = proxy;
+    /// Says whose page it is, and sets the upstream proxy; to be called before the page's first request.
+    pub fn begin(&self, project: Option<ProjectId>, upstream: Option<ProxyUrl>) {
+        *self.shared.page.lock() = Page { project, upstream };
     }
 
     /// Bytes received from the network so far.
@@ -213,11 +222,14 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    let done = if request.method() == Method::CONNECT {
-        open_tunnel(shared, request).await
-    } else {
-        forward(shared, request).await
+    let Page { project, upstream } = shared.page.lock().clone();
+    let asked = async {
+        match request.method() == Method::CONNECT {
+            true => open_tunnel(shared, request, upstream).await,
+            false => forward(shared, request, upstream).await,
+        }
     };
+    let done = lookups::asked_by(project, asked).await;
     done.unwrap_or_else(|fault| {
         metrics::counter!("orbweaver_browser_requests_failed_total", "kind" => fault.kind.as_str())
             .increment(1);
@@ -252,12 +264,12 @@ fn full(text: String) -> Body {
 async fn open_tunnel(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
+    upstream: Option<ProxyUrl>,
 ) -> Result<Response<Body>, Fault> {
     let authority = request.uri().authority().map_or("", |a| a.as_str());
     let url = format!("https://{authority}/");
     let connect = async {
         let target = shared.judge(&url)?;
-        let upstream = shared.upstream.lock().clone();
         tunnel::connect(shared.fetcher.clients(), upstream.as_ref(), &target).await
     };
     let server = tokio::time::timeout(CONNECT, connect)
@@ -321,6 +333,7 @@ impl AsyncWrite for Counted {
 async fn forward(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
+    upstream: Option<ProxyUrl>,
 ) -> Result<Response<Body>, Fault> {
     let url = request.uri().to_string();
     if request.uri().scheme_str() != Some("http") {
@@ -330,7 +343,7 @@ async fn forward(
             "only absolute http URLs are forwarded",
         ));
     }
-    exchange(shared, request, &url)
+    exchange(shared, request, &url, upstream)
         .await
         .map_err(|fault| shared.failed(&url, fault))
 }
@@ -396,10 +409,10 @@ async fn exchange(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
     url: &str,
+    upstream: Option<ProxyUrl>,
 ) -> Result<Response<Body>, Fault> {
     let target = shared.judge(url)?;
     let clients = shared.fetcher.clients();
-    let upstream = shared.upstream.lock().clone();
     if let Some(proxy) = &upstream {
         clients.judge_behind(proxy, &target).await?;
     }
