@@ -40,9 +40,10 @@ use crate::proxy_answer;
 /// Marks the filter's own responses, to tell them from the site's.
 pub(super) const OURS: HeaderName = HeaderName::from_static("x-orbweaver-filter");
 
-/// Largest request body of a page, and most of all that are sent at once, in bytes.
+/// Largest request body of a page, and most of all that a page sends, in bytes: requests, and what goes
+/// through tunnels.
 const MAX_UPLOAD: usize = 8 << 20;
-const MAX_UPLOADS: u64 = 16 << 20;
+const MAX_SENT: u64 = 16 << 20;
 /// Connections of one page at once; Chromium opens at most 32 to a proxy.
 const MAX_CONNECTIONS: usize = 64;
 /// Hosts per page whose last failure is remembered.
@@ -72,8 +73,8 @@ struct Shared {
     fetcher: Fetcher,
     page: Mutex<Page>,
     bytes: AtomicU64,
-    /// Bytes of request bodies whose answers have not begun.
-    uploading: AtomicU64,
+    /// What the page has sent.
+    sent: AtomicU64,
     max_bytes: u64,
     failures: Mutex<HashMap<String, Fault>>,
     tasks: Mutex<JoinSet<()>>,
@@ -90,7 +91,7 @@ impl Filter {
             fetcher,
             page: Mutex::default(),
             bytes: AtomicU64::new(0),
-            uploading: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
             max_bytes,
             failures: Mutex::default(),
             tasks: Mutex::default(),
@@ -204,6 +205,27 @@ impl Shared {
         }
         Ok(())
     }
+
+    /// Counts bytes that the page sends; an error beyond the limit.
+    fn count_sent(&self, bytes: usize) -> Result<(), SendsTooMuch> {
+        let bytes = bytes as u64;
+        let before = self.sent.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > MAX_SENT {
+            return Err(SendsTooMuch);
+        }
+        Ok(())
+    }
+}
+
+/// What a page would send beyond its limit.
+#[derive(Debug, thiserror::Error)]
+#[error("the page sends more than {} MiB", MAX_SENT >> 20)]
+struct SendsTooMuch;
+
+impl From<SendsTooMuch> for Fault {
+    fn from(error: SendsTooMuch) -> Self {
+        Self::new(Kind::TooLarge, None, error.to_string())
+    }
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
@@ -291,7 +313,7 @@ async fn open_tunnel(
     Ok(Response::new(full(String::new())))
 }
 
-/// A stream that counts the bytes the server sends.
+/// A stream that counts the bytes in both directions.
 struct Counted {
     stream: Box<dyn tunnel::Stream>,
     shared: Arc<Shared>,
@@ -318,7 +340,11 @@ impl AsyncWrite for Counted {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
+        if let Poll::Ready(Ok(bytes)) = polled {
+            self.shared.count_sent(bytes).map_err(io::Error::other)?;
+        }
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -348,53 +374,21 @@ async fn forward(
         .map_err(|fault| shared.failed(&url, fault))
 }
 
-/// The body of a page's request, counted among those that are sent at once.
-struct Upload<'a> {
-    shared: &'a Shared,
-    body: Bytes,
-    counted: u64,
-}
-
-impl<'a> Upload<'a> {
-    async fn read(shared: &'a Shared, body: Incoming) -> Result<Self, Fault> {
-        let too_large = || {
-            Fault::new(
-                Kind::TooLarge,
-                None,
-                "the page sends bodies that are too large",
-            )
-        };
-        let mut upload = Upload {
-            shared,
-            body: Bytes::new(),
-            counted: 0,
-        };
-        let mut read = BytesMut::new();
-        let mut body = Limited::new(body, MAX_UPLOAD);
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| too_large())?;
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
-            let bytes = data.len() as u64;
-            upload.counted += bytes;
-            let before = shared.uploading.fetch_add(bytes, Ordering::Relaxed);
-            if before.saturating_add(bytes) > MAX_UPLOADS {
-                return Err(too_large());
-            }
+/// The body of a page's request.
+async fn read(shared: &Shared, body: Incoming) -> Result<Bytes, Fault> {
+    let mut read = BytesMut::new();
+    let mut body = Limited::new(body, MAX_UPLOAD);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| {
+            let message = "the page sends a body that is too large";
+            Fault::new(Kind::TooLarge, None, message)
+        })?;
+        if let Ok(data) = frame.into_data() {
+            shared.count_sent(data.len())?;
             read.extend_from_slice(&data);
         }
-        upload.body = read.freeze();
-        Ok(upload)
     }
-}
-
-impl Drop for Upload<'_> {
-    fn drop(&mut self) {
-        self.shared
-            .uploading
-            .fetch_sub(self.counted, Ordering::Relaxed);
-    }
+    Ok(read.freeze())
 }
 
 async fn run(
@@ -422,10 +416,10 @@ async fn exchange(
     *onward.headers_mut() = end_to_end(&parts.headers);
     onward.headers_mut().remove(header::HOST);
     onward.headers_mut().remove(header::CONTENT_LENGTH);
-    // Held until the answer begins.
-    let upload = Upload::read(shared, body).await?;
-    if !upload.body.is_empty() {
-        *onward.body_mut() = Some(upload.body.clone().into());
+    shared.count_sent(head_bytes(url, onward.headers()))?;
+    let body = read(shared, body).await?;
+    if !body.is_empty() {
+        *onward.body_mut() = Some(body.into());
     }
     let again = onward
         .try_clone()
@@ -457,6 +451,14 @@ async fn exchange(
     Ok(response.map(|()| StreamBody::new(frames).boxed_unsync()))
 }
 
+/// About what the head of a request takes, in bytes.
+fn head_bytes(url: &str, headers: &HeaderMap) -> usize {
+    let headers = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4);
+    url.len() + headers.sum::<usize>()
+}
+
 /// The end-to-end headers, without hop-by-hop ones (RFC 9110, section 7.6.1).
 fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<String> = headers
@@ -485,3 +487,6 @@ fn end_to_end(headers: &HeaderMap) -> HeaderMap {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;
