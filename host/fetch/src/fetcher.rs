@@ -17,7 +17,7 @@ use url::Url;
 
 use crate::bodies::{Bodies, Receipt};
 use crate::classify;
-use crate::client::{Clients, ConfigError, Connections};
+use crate::client::{Client, Clients, ConfigError, Connections};
 use crate::config::{FetchConfig, Limits};
 use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind, SubKind};
@@ -381,7 +381,7 @@ impl Fetcher {
     /// [`step`](Self::step).
     async fn attempt(
         &self,
-        client: &reqwest::Client,
+        client: &Client,
         request: &Request,
         course: &mut Course,
         bounds: &Bounds<'_>,

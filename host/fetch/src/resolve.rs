@@ -2,12 +2,16 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
+use hyper_util::client::legacy::connect::dns::Name;
 use orbweaver_core::guard::{Host, HostList, Policy, Refusal};
+use tower_service::Service;
 
 use crate::lookups::Lookups;
 use crate::proxy::ProxyUrl;
@@ -154,13 +158,22 @@ impl Guarded {
     }
 }
 
-impl reqwest::dns::Resolve for Guarded {
-    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+/// For the connector.
+impl Service<Name> for Guarded {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = LookupError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, LookupError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), LookupError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         let guarded = self.clone();
         Box::pin(async move {
             let answers = guarded.lookup(name.as_str()).await?;
             let addresses = answers.into_iter().map(|ip| SocketAddr::new(ip, 0));
-            Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as reqwest::dns::Addrs)
+            Ok(addresses.collect::<Vec<_>>().into_iter())
         })
     }
 }

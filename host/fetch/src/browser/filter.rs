@@ -14,7 +14,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures::StreamExt as _;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -30,8 +29,9 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::tunnel;
 use crate::classify::{self, Stage};
-use crate::client::Connections;
+use crate::client::{Client, Connections, Outgoing, Response as Answer, Stream, outgoing};
 use crate::error::{Fault, Kind, SubKind};
+use crate::exchange::no_response;
 use crate::fetcher::Fetcher;
 use crate::lookups;
 use crate::proxy::ProxyUrl;
@@ -315,7 +315,7 @@ async fn open_tunnel(
 
 /// A stream that counts the bytes in both directions.
 struct Counted {
-    stream: Box<dyn tunnel::Stream>,
+    stream: Box<dyn Stream>,
     shared: Arc<Shared>,
 }
 
@@ -391,12 +391,15 @@ async fn read(shared: &Shared, body: Incoming) -> Result<Bytes, Fault> {
     Ok(read.freeze())
 }
 
-async fn run(
-    client: &reqwest::Client,
-    request: reqwest::Request,
-) -> Result<reqwest::Response, Fault> {
-    let answer = client.execute(request).await;
-    answer.map_err(|error| classify::fault(&error, Stage::Head))
+async fn run(shared: &Shared, client: &Client, request: Outgoing) -> Result<Answer, Fault> {
+    let first_byte = shared.fetcher.limits().first_byte_ms.as_duration();
+    let wasted = |bytes| {
+        let _ = shared.count(usize::try_from(bytes).unwrap_or(usize::MAX));
+    };
+    match tokio::time::timeout(first_byte, client.execute(request, &wasted)).await {
+        Ok(answer) => answer.map_err(|error| classify::fault(&error, Stage::Head)),
+        Err(_) => Err(no_response(first_byte)),
+    }
 }
 
 async fn exchange(
@@ -412,23 +415,18 @@ async fn exchange(
     }
     let client = clients.get(upstream.as_ref(), Connections::Kept).await?;
     let (parts, body) = request.into_parts();
-    let mut onward = reqwest::Request::new(parts.method, target.url.clone());
-    *onward.headers_mut() = end_to_end(&parts.headers);
-    onward.headers_mut().remove(header::HOST);
-    onward.headers_mut().remove(header::CONTENT_LENGTH);
-    shared.count_sent(head_bytes(url, onward.headers()))?;
+    let mut headers = end_to_end(&parts.headers);
+    headers.remove(header::HOST);
+    headers.remove(header::CONTENT_LENGTH);
+    shared.count_sent(head_bytes(url, &headers))?;
     let body = read(shared, body).await?;
-    if !body.is_empty() {
-        *onward.body_mut() = Some(body.into());
-    }
-    let again = onward
-        .try_clone()
-        .filter(|request| request.method().is_safe());
-    let answer = match (run(&client, onward).await, again) {
+    let onward = outgoing(parts.method, &target.url, headers, Some(body))?;
+    let again = onward.method().is_safe().then(|| onward.clone());
+    let answer = match (run(shared, &client, onward).await, again) {
         // As in a fetch: one retry, on a new connection.
         (Err(fault), Some(again)) if fault.stale => {
             let client = clients.get(upstream.as_ref(), Connections::Fresh).await?;
-            run(&client, again).await?
+            run(shared, &client, again).await?
         }
         (answer, _) => answer?,
     };
@@ -443,10 +441,15 @@ async fn exchange(
     *response.headers_mut() = end_to_end(answer.headers());
     response.headers_mut().remove(OURS);
     let counting = Arc::clone(shared);
-    let frames = answer.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(io::Error::other)?;
-        counting.count(chunk.len())?;
-        Ok(Frame::data(chunk))
+    let frames = futures::stream::try_unfold(answer, move |mut answer| {
+        let counting = Arc::clone(&counting);
+        async move {
+            let Some(chunk) = answer.chunk().await.map_err(io::Error::other)? else {
+                return Ok(None);
+            };
+            counting.count(chunk.len())?;
+            Ok(Some((Frame::data(chunk), answer)))
+        }
     });
     Ok(response.map(|()| StreamBody::new(frames).boxed_unsync()))
 }
