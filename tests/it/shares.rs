@@ -1,9 +1,13 @@
 //! No project can use up the share of the others.
 
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use orbweaver_core::setting::Millis;
 use orbweaver_engine::manifest;
+use orbweaver_fetch::Lookups;
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_server::config::Role;
 use serde_json::json;
@@ -130,6 +134,81 @@ async fn bodies_of_failed_fetches_have_a_bound_beyond_which_small_pages_go_on() 
     client.post("/v1/scan", &scan("/page")).await.ok();
     let other = service.other_project("other").await;
     other.post("/v1/scan", &scan("/large")).await.ok();
+}
+
+/// Blocks the lookups of names that begin with `dead`, as the system's resolver does while the servers
+/// of a name are silent.
+#[derive(Default)]
+struct Silence {
+    begun: AtomicUsize,
+    is_over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Silence {
+    fn resolver(self: &Arc<Self>) -> Arc<Lookups> {
+        let own = Arc::clone(self);
+        Arc::new(Lookups::new(move |name| {
+            if name.starts_with("dead") {
+                own.begun.fetch_add(1, Ordering::SeqCst);
+                let is_over = own.is_over.lock().expect("no panic");
+                let _over = own.changed.wait_while(is_over, |is_over| !*is_over);
+            }
+            Ok(vec![IpAddr::from([127, 0, 0, 1])])
+        }))
+    }
+
+    fn end(&self) {
+        *self.is_over.lock().expect("no panic") = true;
+        self.changed.notify_all();
+    }
+
+    /// Until so many lookups are silent.
+    async fn begun(&self, count: usize) {
+        let begun = async {
+            while self.begun.load(Ordering::SeqCst) < count {
+                tokio::task::yield_now().await;
+            }
+        };
+        let begun = tokio::time::timeout(Duration::from_secs(60), begun).await;
+        begun.expect("the lookups begin");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_names_of_a_project_keep_no_other_project_waiting() {
+    let silence = Arc::new(Silence::default());
+    let service = Service::with_resolver(silence.resolver(), |_| {}).await;
+    let origin = Origin::start().await.unwrap();
+    let dead = |n: usize| origin.url_at(&format!("dead{n}.example"), "/");
+    let links: String = (0..40)
+        .map(|n| format!("<a href=\"{}\">x</a>", dead(n)))
+        .collect();
+    origin.set("/links", Reply::html(links));
+    let text = "<p>A text of some words.</p>".repeat(4_000);
+    origin.set("/page", Reply::html(text));
+    let page = json!({"url": origin.url_at("living.example", "/page")});
+    let other = service.other_project("other").await;
+
+    // The runtime of actors' tasks, then that of everything else.
+    let client = service.client();
+    let checked = json!({"url": origin.url("/links")});
+    let checking =
+        tokio::spawn(async move { client.post("/v1/actors/check-links", &checked).await });
+    silence.begun(5).await;
+    other.post("/v1/actors/audit-onpage", &page).await.ok();
+    let urls: Vec<String> = (100..700).map(dead).collect();
+    let batch = json!({
+        "urls": urls, "concurrency": 10_000, "delay_ms": 0, "respect_robots": false,
+    });
+    let created = service.client().post("/v1/batch", &batch).await;
+    assert_eq!(created.status, 202, "{}", created.text());
+    silence.begun(90).await;
+    other.post("/v1/scan", &page).await.ok();
+    other.post("/v1/actors/audit-onpage", &page).await.ok();
+    assert!(silence.begun.load(Ordering::SeqCst) < 128);
+    silence.end();
+    checking.abort();
 }
 
 /// Waits until the project's search finds a page.

@@ -206,7 +206,9 @@ impl CallHost {
             FetchKind::Robots => self.refuse_target(ErrorCode::Robots, error.message),
             FetchKind::Scope => CodedError::new(ErrorCode::NotGranted, error.message),
             FetchKind::InvalidRequest => CodedError::invalid(error.message),
-            FetchKind::Internal if error.sub == Some(SubKind::Busy) => busy(error.message),
+            FetchKind::Internal | FetchKind::Dns if error.sub == Some(SubKind::Busy) => {
+                busy(error.message)
+            }
             FetchKind::Internal => internal(&error.message),
             kind => CodedError::new(fetch_code(kind), error.message),
         }

@@ -3,8 +3,10 @@
 use std::error::Error;
 use std::io;
 
+use hyper_util::client::legacy;
 use rustls::{AlertDescription, CertificateError};
 
+use crate::client::{ConnectTimeout, Flood};
 use crate::error::{Fault, Kind, SubKind};
 use crate::proxy_answer;
 use crate::resolve::{LookupError, ResolveError};
@@ -65,16 +67,23 @@ fn cause(error: &(dyn Error + 'static)) -> String {
     last.to_string()
 }
 
-pub(crate) fn fault(error: &reqwest::Error, stage: Stage) -> Fault {
-    let source: &(dyn Error + 'static) = error;
+pub(crate) fn fault(source: &(dyn Error + 'static), stage: Stage) -> Fault {
+    if says(source, &[Flood::TEXT]) {
+        let fault = Fault::new(Kind::Protocol, SubKind::Flood, Flood::TEXT);
+        // A connection of HTTP/2 is shared: another request may have been the cause.
+        return match find::<h2::Error>(source) {
+            Some(_) => fault.stale(),
+            None => fault,
+        };
+    }
     if let Some(lookup) = find::<LookupError>(source) {
         return lookup_fault(lookup);
     }
     if let Some(tls) = find::<rustls::Error>(source) {
         return tls_fault(tls);
     }
-    if error.is_connect() {
-        return connect_fault(error);
+    if find::<legacy::Error>(source).is_some_and(legacy::Error::is_connect) {
+        return connect_fault(source);
     }
     if let Some(h2) = find::<h2::Error>(source) {
         return h2_fault(h2, stage);
@@ -86,9 +95,6 @@ pub(crate) fn fault(error: &reqwest::Error, stage: Stage) -> Fault {
     }
     if let Some(io) = find::<io::Error>(source) {
         return io_fault(io, stage);
-    }
-    if error.is_builder() || error.is_request() && says(source, &["invalid URL", "builder error"]) {
-        return Fault::new(Kind::InvalidRequest, None, cause(source));
     }
     Fault::new(
         Kind::Protocol,
@@ -106,6 +112,7 @@ pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
                 ResolveError::NxDomain => SubKind::NxDomain,
                 ResolveError::ServFail => SubKind::ServFail,
                 ResolveError::Timeout => SubKind::Timeout,
+                ResolveError::Busy => SubKind::Busy,
                 ResolveError::Other(_) => SubKind::Other,
             };
             let fault = Fault::new(Kind::Dns, sub, format!("DNS: {error}"));
@@ -118,10 +125,8 @@ pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
     }
 }
 
-fn connect_fault(error: &reqwest::Error) -> Fault {
-    // The text of the error itself has the URL, whose words say nothing of the cause.
-    let source = error.source().unwrap_or(error);
-    if error.is_timeout() {
+fn connect_fault(source: &(dyn Error + 'static)) -> Fault {
+    if find::<ConnectTimeout>(source).is_some() {
         return Fault::new(Kind::Connect, SubKind::Timeout, "no connection in time").retryable();
     }
     if says(

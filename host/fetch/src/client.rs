@@ -2,10 +2,21 @@
 //! also exists without a connection pool, to retry a request that failed on an idle
 //! connection.
 
+mod connect;
+mod link;
+mod send;
+
+pub(crate) use connect::ConnectTimeout;
+pub(crate) use link::{Flood, Stream};
+pub(crate) use send::{Client, Outgoing, Response, outgoing};
+
+use std::error::Error;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use moka::sync::Cache;
 use orbweaver_core::guard::{Host, HostList, Policy, Target};
 use rustls::client::Resumption;
@@ -17,6 +28,7 @@ use crate::config::{FetchConfig, Limits};
 use crate::error::{Fault, Kind, SubKind};
 use crate::proxy::ProxyUrl;
 use crate::resolve::{Guarded, Resolver};
+use connect::Connector;
 
 /// TLS sessions remembered per client.
 const TLS_SESSIONS: usize = 256;
@@ -38,8 +50,8 @@ pub(crate) enum Connections {
 
 /// The clients of one [`Connections`] mode.
 struct Kinds {
-    direct: reqwest::Client,
-    proxied: Cache<ProxyUrl, reqwest::Client>,
+    direct: Client,
+    proxied: Cache<ProxyUrl, Client>,
 }
 
 /// All clients of a fetcher.
@@ -106,7 +118,7 @@ impl Clients {
         &self,
         proxy: Option<&ProxyUrl>,
         connections: Connections,
-    ) -> Result<reqwest::Client, Fault> {
+    ) -> Result<Client, Fault> {
         let kinds = match connections {
             Connections::Kept => &self.kept,
             Connections::Fresh => &self.fresh,
@@ -214,7 +226,7 @@ fn build(
     guarded: &Guarded,
     proxy: Option<&ProxyUrl>,
     connections: Connections,
-) -> Result<reqwest::Client, reqwest::Error> {
+) -> Result<Client, Box<dyn Error + Send + Sync>> {
     let mut tls = tls.clone();
     // Session tickets would tie requests through different proxies to one client.
     tls.resumption = Resumption::in_memory_sessions(TLS_SESSIONS);
@@ -224,25 +236,27 @@ fn build(
         Connections::Fresh => 0,
     };
     let max_headers = usize::try_from(limits.max_headers).unwrap_or(usize::MAX);
-    let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .dns_resolver(Arc::new(guarded.clone()))
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .no_proxy()
-        .connect_timeout(limits.connect_ms.as_duration())
+    let connector = Connector::new(limits, Arc::new(tls), guarded, proxy)?;
+    let authorization = connector.authorization()?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the client with resolver and limits"
+    )]
+    let hyper = legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
         .pool_idle_timeout(limits.idle_ms.as_duration())
         .pool_max_idle_per_host(idle_per_host)
-        .tcp_nodelay(true)
-        .http1_title_case_headers()
+        .http1_title_case_headers(true)
         // RFC 9112, sections 5.1 and 5.2: servers send both, and browsers read them.
         .http1_allow_spaces_after_header_name_in_responses(true)
         .http1_allow_obsolete_multiline_headers_in_responses(true)
         .http1_max_headers(max_headers)
         .http2_max_header_list_size(limits.max_header_bytes)
-        .http2_adaptive_window(true);
-    if let Some(proxy) = proxy {
-        builder = builder.proxy(reqwest::Proxy::all(proxy.expose())?);
-    }
-    builder.build()
+        .http2_adaptive_window(true)
+        .build(connector);
+    Ok(Client {
+        hyper,
+        authorization,
+    })
 }

@@ -49,8 +49,8 @@ settings! {
         /// MiB; fetches that need more fail, and may be tried again. A project's bodies may take
         /// three times as much as is left free: three quarters if no other project has any.
         pub max_bodies_mib: u64 = 256,
-        /// MiB of bodies that fetches of a project without a result, which are free, may receive in an
-        /// hour: transfers that break, and bodies that are too large. Then its bodies of more than 1 MiB fail,
+        /// MiB that fetches of a project without a result, which are free, may receive in an
+        /// hour: transfers that break, bodies that are too large, and what comes before a response that never comes. Then its bodies of more than 1 MiB fail,
         /// and may be tried again. 0: no bound.
         pub failed_mib_per_hour: u32 = 1_024,
         /// Redirects followed.

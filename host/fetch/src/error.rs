@@ -112,6 +112,8 @@ pub enum SubKind {
     NotModified,
     /// [`Kind::Protocol`]: the message's length is ambiguous.
     Framing,
+    /// [`Kind::Protocol`]: the server sends without end what is no content, such as interim responses.
+    Flood,
     /// [`Kind::Protocol`] and [`Kind::Reset`]: an error of HTTP/2.
     Http2,
     /// [`Kind::Reset`]: closed before the response.
@@ -120,7 +122,7 @@ pub enum SubKind {
     Body,
     /// [`Kind::Browser`]: no browser is installed, or it does not start.
     Unavailable,
-    /// [`Kind::Browser`]: too many pages wait.
+    /// [`Kind::Browser`]: too many pages wait. [`Kind::Dns`]: too many lookups of the project.
     Busy,
     /// [`Kind::Browser`]: the browser or the page's process ended.
     Crashed,
@@ -170,6 +172,7 @@ impl SubKind {
             Self::Protocol => "protocol",
             Self::NotModified => "not_modified",
             Self::Framing => "framing",
+            Self::Flood => "flood",
             Self::Http2 => "http2",
             Self::Closed => "closed",
             Self::Body => "body",

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::bodies::{Bodies, Receipt, Share};
 use crate::classify::{self, Stage};
+use crate::client::{Client, Outgoing, Response};
 use crate::config::Limits;
 use crate::decode::{self, Body, Decoded, Stop, malformed};
 use crate::error::{Fault, Kind, SubKind};
@@ -49,7 +50,7 @@ pub(crate) struct Head {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub remote_addr: Option<SocketAddr>,
-    response: reqwest::Response,
+    response: Response,
     bodyless: bool,
 }
 
@@ -64,18 +65,22 @@ pub(crate) struct Received {
 
 /// Sends a request and waits for the response's headers.
 pub(crate) async fn send(
-    client: &reqwest::Client,
-    request: reqwest::Request,
+    client: &Client,
+    request: Outgoing,
     bounds: &Bounds<'_>,
 ) -> Result<Head, Fault> {
     let is_head = request.method() == Method::HEAD;
     let first_byte = Instant::now() + bounds.first_byte;
     let until = first_byte.min(bounds.deadline);
-    let response = match timeout_at(until, client.execute(request)).await {
+    let wasted = |bytes| {
+        bounds
+            .receipt
+            .add(usize::try_from(bytes).unwrap_or(usize::MAX))
+    };
+    let response = match timeout_at(until, client.execute(request, &wasted)).await {
         Ok(response) => response.map_err(|error| classify::fault(&error, Stage::Head))?,
         Err(_) if until < bounds.deadline => {
-            let message = format!("no response within {} ms", bounds.first_byte.as_millis());
-            return Err(Fault::new(Kind::Timeout, SubKind::FirstByte, message).retryable());
+            return Err(no_response(bounds.first_byte));
         }
         Err(_) => return Err(bounds.late()),
     };
@@ -90,6 +95,12 @@ pub(crate) async fn send(
         response,
         bodyless,
     })
+}
+
+/// The fault of a request whose response did not begin in that time.
+pub(crate) fn no_response(within: Duration) -> Fault {
+    let message = format!("no response within {} ms", within.as_millis());
+    Fault::new(Kind::Timeout, SubKind::FirstByte, message).retryable()
 }
 
 /// Checks number and size of the headers, which HTTP/1 and HTTP/2 count differently, and

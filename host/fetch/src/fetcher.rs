@@ -17,11 +17,12 @@ use url::Url;
 
 use crate::bodies::{Bodies, Receipt};
 use crate::classify;
-use crate::client::{Clients, ConfigError, Connections};
+use crate::client::{Client, Clients, ConfigError, Connections};
 use crate::config::{FetchConfig, Limits};
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::exchange::{self, Bounds, Received};
 use crate::hop_state::HopState;
+use crate::lookups;
 use crate::pools::{Candidate, Pools};
 use crate::proxy::{ProxyPool, ProxyUrl};
 use crate::proxy_answer;
@@ -84,8 +85,8 @@ impl Fetcher {
         Ok(Self(Arc::new(inner), None))
     }
 
-    /// The same fetcher for the requests of a project: their large bodies count as the project's,
-    /// which has its share of the memory for them.
+    /// The same fetcher for the requests of a project: their large bodies and their name lookups count
+    /// as the project's, which has its share of the memory and of the threads for them.
     #[must_use]
     pub fn of_project(&self, project: ProjectId) -> Self {
         Self(Arc::clone(&self.0), Some(project))
@@ -141,7 +142,7 @@ impl Fetcher {
         let target = self
             .judge(url)
             .map_err(|refusal| Fault::from(refusal).at(url, Vec::new()))?;
-        self.lookup(&target)
+        lookups::asked_by(self.1, self.lookup(&target))
             .await
             .map_err(|fault| fault.at(url, Vec::new()))?;
         Ok(target)
@@ -241,7 +242,7 @@ impl Fetcher {
     pub async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let started = Instant::now();
         let receipt = Receipt::new(&self.0.bodies, self.1);
-        let result = self.run(&request, started, &receipt).await;
+        let result = lookups::asked_by(self.1, self.run(&request, started, &receipt)).await;
         match &result {
             Ok(response) => {
                 receipt.waive();
@@ -252,7 +253,7 @@ impl Fetcher {
             }
             Err(error) => {
                 // It is this service that had no room.
-                if error.sub == Some(SubKind::Busy) {
+                if (error.kind, error.sub) == (Kind::Internal, Some(SubKind::Busy)) {
                     receipt.waive();
                 }
                 metrics::counter!("orbweaver_fetch_total", "outcome" => error.kind.as_str())
@@ -378,7 +379,7 @@ impl Fetcher {
     /// [`step`](Self::step).
     async fn attempt(
         &self,
-        client: &reqwest::Client,
+        client: &Client,
         request: &Request,
         hop: &mut HopState,
         bounds: &Bounds<'_>,

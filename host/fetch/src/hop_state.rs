@@ -9,6 +9,7 @@ use http::header::{
 use orbweaver_core::guard::Target;
 use url::Url;
 
+use crate::client::{Outgoing, outgoing};
 use crate::cookies::CookieJar;
 use crate::error::{Fault, Kind};
 use crate::request::Request;
@@ -95,16 +96,13 @@ impl HopState {
     }
 
     /// The request of the next exchange.
-    pub fn request(&self) -> Result<reqwest::Request, Fault> {
-        let mut request = reqwest::Request::new(self.method.clone(), self.target.url.clone());
-        *request.headers_mut() = self.headers.clone();
+    pub fn request(&self) -> Result<Outgoing, Fault> {
+        let mut headers = self.headers.clone();
         if let Some(cookies) = self.cookie_header() {
-            request
-                .headers_mut()
-                .insert(COOKIE, header_value("cookie", &cookies)?);
+            headers.insert(COOKIE, header_value("cookie", &cookies)?);
         }
-        *request.body_mut() = self.body.clone().map(Into::into);
-        Ok(request)
+        let method = self.method.clone();
+        outgoing(method, &self.target.url, headers, self.body.clone())
     }
 
     /// Whether the request is conditional (RFC 9110, section 13).

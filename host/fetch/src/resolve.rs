@@ -1,14 +1,19 @@
 //! Name resolution. Every address is checked before anything connects to it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
+use hyper_util::client::legacy::connect::dns::Name;
 use orbweaver_core::guard::{Host, HostList, Policy, Refusal};
+use tower_service::Service;
 
+use crate::lookups::Lookups;
 use crate::proxy::ProxyUrl;
 
 /// Why a name has no addresses.
@@ -23,6 +28,9 @@ pub enum ResolveError {
     /// No answer in time.
     #[error("no answer from DNS in time")]
     Timeout,
+    /// Too many lookups of the project are under way or wait; a retry may help.
+    #[error("too many names are being looked up for this project")]
+    Busy,
     /// Anything else.
     #[error("name resolution failed: {0}")]
     Other(String),
@@ -38,27 +46,34 @@ pub trait Resolver: Send + Sync {
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError>;
 }
 
-/// The system's resolver (`getaddrinfo`): hosts file, search rules and caches apply.
+/// The system's resolver (`getaddrinfo`): hosts file, search rules and caches apply. All of a process
+/// share its threads; see [`Lookups`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
+
+static SYSTEM: LazyLock<Lookups> = LazyLock::new(|| Lookups::new(ask_system));
 
 #[async_trait]
 impl Resolver for SystemResolver {
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        let found = tokio::net::lookup_host((name, 0))
-            .await
-            .map_err(|error| from_io(&error))?;
-        let mut addresses: Vec<IpAddr> = Vec::new();
-        for address in found {
-            if !addresses.contains(&address.ip()) {
-                addresses.push(address.ip());
-            }
+        SYSTEM.resolve(name).await
+    }
+}
+
+fn ask_system(name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+    let found = (name, 0)
+        .to_socket_addrs()
+        .map_err(|error| from_io(&error))?;
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for address in found {
+        if !addresses.contains(&address.ip()) {
+            addresses.push(address.ip());
         }
-        if addresses.is_empty() {
-            Err(ResolveError::NxDomain)
-        } else {
-            Ok(addresses)
-        }
+    }
+    if addresses.is_empty() {
+        Err(ResolveError::NxDomain)
+    } else {
+        Ok(addresses)
     }
 }
 
@@ -143,13 +158,22 @@ impl Guarded {
     }
 }
 
-impl reqwest::dns::Resolve for Guarded {
-    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+/// For the connector.
+impl Service<Name> for Guarded {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = LookupError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, LookupError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), LookupError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         let guarded = self.clone();
         Box::pin(async move {
             let answers = guarded.lookup(name.as_str()).await?;
             let addresses = answers.into_iter().map(|ip| SocketAddr::new(ip, 0));
-            Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as reqwest::dns::Addrs)
+            Ok(addresses.collect::<Vec<_>>().into_iter())
         })
     }
 }

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::error::{FetchError, Kind};
+use crate::error::{FetchError, Kind, SubKind};
 // The two modules depend on each other: the fetcher that obeys robots.txt also fetches it.
 use crate::fetcher::Fetcher;
 use crate::request::{Oversize, Request};
@@ -198,7 +198,17 @@ struct Stored<T> {
     value: T,
     /// Bytes that the value takes in memory.
     bytes: usize,
-    failed: bool,
+    life: Duration,
+}
+
+/// How long what came of a fetch is kept. Where it was this service that had no room, or only one project's
+/// share was used up, the next one asks again.
+fn life(failed: bool, error: Option<&FetchError>) -> Duration {
+    match error {
+        Some(error) if error.sub == Some(SubKind::Busy) => Duration::ZERO,
+        _ if failed => FAILURE_LIFE,
+        _ => ANSWER_LIFE,
+    }
 }
 
 impl<T> Stored<T> {
@@ -212,7 +222,7 @@ impl Stored<Arc<RobotsAnswer>> {
     fn of(answer: Arc<RobotsAnswer>) -> Self {
         Self {
             bytes: answer.held_bytes(),
-            failed: answer.robots.is_unreachable(),
+            life: life(answer.robots.is_unreachable(), answer.error.as_ref()),
             value: answer,
         }
     }
@@ -222,11 +232,7 @@ struct Life;
 
 impl<K, T> Expiry<K, Stored<T>> for Life {
     fn expire_after_create(&self, _: &K, stored: &Stored<T>, _: Instant) -> Option<Duration> {
-        Some(if stored.failed {
-            FAILURE_LIFE
-        } else {
-            ANSWER_LIFE
-        })
+        Some(stored.life)
     }
 
     fn expire_after_update(
@@ -540,6 +546,7 @@ async fn fetch_text(
     let failed = result
         .as_ref()
         .map_or(true, |response| response.status >= 500);
+    let life = life(failed, result.as_ref().err());
     let text = result
         .ok()
         .filter(|response| response.status == 200)
@@ -559,6 +566,6 @@ async fn fetch_text(
     Stored {
         bytes: text.as_ref().map_or(0, |text| text.len()),
         value: text,
-        failed,
+        life,
     }
 }

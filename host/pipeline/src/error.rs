@@ -113,7 +113,9 @@ impl From<FetchError> for ScanError {
             FetchKind::Refused | FetchKind::Scope | FetchKind::InvalidRequest => {
                 Self::Refused(error.message)
             }
-            FetchKind::Internal | FetchKind::Browser if error.sub == Some(SubKind::Busy) => {
+            FetchKind::Internal | FetchKind::Browser | FetchKind::Dns
+                if error.sub == Some(SubKind::Busy) =>
+            {
                 Self::Busy {
                     message: error.message,
                     retry_after: BUSY_SECONDS,

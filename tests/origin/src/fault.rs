@@ -32,6 +32,7 @@ pub(crate) async fn answer(
         "drip" => return drip(stream).await,
         "late-body" => return late_body(stream, request).await,
         "endless" => return endless(stream).await,
+        "hints" => return hints(stream).await,
         "bomb" => return send_bomb(stream, argument).await,
         "stale" => return stale(stream, served).await,
         "redirect" => {
@@ -166,6 +167,14 @@ async fn endless(stream: &mut impl Stream) -> io::Result<After> {
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>")
         .await?;
     let block = b"for ever and ever, ".repeat(1000);
+    loop {
+        stream.write_all(&block).await?;
+    }
+}
+
+/// Interim responses without end.
+async fn hints(stream: &mut impl Stream) -> io::Result<After> {
+    let block = b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n".repeat(1_000);
     loop {
         stream.write_all(&block).await?;
     }

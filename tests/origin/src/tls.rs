@@ -42,6 +42,17 @@ pub enum Flaw {
     Http2GoAway(usize),
     /// It speaks HTTP/2 and sends a header of 1 MiB.
     Http2BigHeader,
+    /// It speaks HTTP/2 and sends interim responses without end.
+    Http2Hints,
+}
+
+impl Flaw {
+    const fn is_http2(self) -> bool {
+        matches!(
+            self,
+            Self::Http2Reset(_) | Self::Http2GoAway(_) | Self::Http2BigHeader | Self::Http2Hints
+        )
+    }
 }
 
 /// A root certificate for a test, and the certificates that it signs.
@@ -114,11 +125,7 @@ impl Certificates {
                 .with_safe_default_protocol_versions()?
                 .with_no_client_auth()
                 .with_single_cert(vec![certificate.der().clone()], key)?;
-        let http2 = matches!(
-            flaw,
-            Flaw::Http2Reset(_) | Flaw::Http2GoAway(_) | Flaw::Http2BigHeader
-        );
-        config.alpn_protocols = vec![if http2 {
+        config.alpn_protocols = vec![if flaw.is_http2() {
             b"h2".to_vec()
         } else {
             b"http/1.1".to_vec()
@@ -181,11 +188,9 @@ impl TlsOrigin {
                         return refuse_version(stream).await;
                     }
                     let stream = acceptor.accept(stream).await?;
-                    match flaw {
-                        Flaw::Http2Reset(_) | Flaw::Http2GoAway(_) | Flaw::Http2BigHeader => {
-                            http2(stream, flaw, &counter).await
-                        }
-                        _ => site::serve(stream, &shared).await,
+                    match flaw.is_http2() {
+                        true => http2(stream, flaw, &counter).await,
+                        false => site::serve(stream, &shared).await,
                     }
                 });
             }
@@ -264,6 +269,13 @@ async fn http2(mut stream: impl Stream, flaw: Flaw, requests: &AtomicUsize) -> i
             SETTINGS if flags & ACK == 0 => stream.write_all(&frame(SETTINGS, ACK, 0, &[])).await?,
             HEADERS => {
                 let id = u32::from_be_bytes(id);
+                if flaw == Flaw::Http2Hints {
+                    // `:status: 103` as a literal with a name of HPACK's static table.
+                    let hints = frame(HEADERS, END_HEADERS, id, b"\x08\x03103").repeat(1_000);
+                    loop {
+                        stream.write_all(&hints).await?;
+                    }
+                }
                 let answer = answer(flaw, requests.fetch_add(1, Ordering::SeqCst), id);
                 stream.write_all(&answer).await?;
                 stream.flush().await?;

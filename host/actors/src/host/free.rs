@@ -21,11 +21,10 @@ pub(super) fn is_free(response: &Response) -> bool {
 /// Whether a body, compressed or not, is a sitemap or sitemap index (by its first element), or
 /// a list of URLs (by its first lines).
 fn is_sitemap(body: &[u8]) -> bool {
-    let Ok(body) = sitemap::unpack(body) else {
+    let Ok(head) = sitemap::unpack_head(body, 1_024) else {
         return false;
     };
-    let head = body.get(..1_024).unwrap_or(&body);
-    let head = String::from_utf8_lossy(head);
+    let head = String::from_utf8_lossy(&head);
     let mut rest = head.trim_start_matches('\u{feff}').trim_start();
     if rest.starts_with("http") {
         // The last line may be cut; it counts only if it is the only one.

@@ -1,7 +1,7 @@
 //! Sitemaps: the parser of all formats (`plugins/sitemaps`, shared with actors), and how their
 //! bytes are decoded.
 
-pub use orbweaver_sitemaps::{Entry, NotSitemap, Sitemap, is_date, unpack};
+pub use orbweaver_sitemaps::{Entry, NotSitemap, Sitemap, is_date, unpack, unpack_head};
 
 use crate::charset;
 use crate::content;

@@ -74,7 +74,8 @@ pub(super) async fn attempt(
         ..Request::new(Method::POST, delivery.url.as_str())
     };
     let started = Instant::now();
-    let answer = crawls.pipeline.fetcher.fetch(request).await;
+    let fetcher = crawls.pipeline.fetcher.of_project(delivery.project);
+    let answer = fetcher.fetch(request).await;
     let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (status, error, verdict) = match answer {
         Ok(response) => {

@@ -114,7 +114,7 @@ settings! {
         /// and its pages are rendered once more, each in a browser of its own. So there may be as
         /// many browsers as pages run (`rendering.concurrent`).
         pub max_memory_mib: u64 = 1_536,
-        /// Most bytes that one rendered page may load, including all its resources.
+        /// Most bytes that one rendered page may load, including all its resources. It may send 16 MiB.
         pub max_page_bytes: u64 = 64 << 20,
         /// Time without pages to render after which the browser is closed, in milliseconds.
         pub idle_ms: Millis = Millis(300_000),

@@ -14,7 +14,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures::StreamExt as _;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -22,6 +21,7 @@ use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use orbweaver_core::guard::{Rule, Target};
+use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,18 +29,21 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::tunnel;
 use crate::classify::{self, Stage};
-use crate::client::Connections;
+use crate::client::{Client, Connections, Outgoing, Response as Answer, Stream, outgoing};
 use crate::error::{Fault, Kind, SubKind};
+use crate::exchange::no_response;
 use crate::fetcher::Fetcher;
+use crate::lookups;
 use crate::proxy::ProxyUrl;
 use crate::proxy_answer;
 
 /// Marks the filter's own responses, to tell them from the site's.
 pub(super) const OURS: HeaderName = HeaderName::from_static("x-orbweaver-filter");
 
-/// Largest request body of a page, and most of all that are sent at once, in bytes.
+/// Largest request body of a page, and most of all that a page sends, in bytes: requests, and what goes
+/// through tunnels.
 const MAX_UPLOAD: usize = 8 << 20;
-const MAX_UPLOADS: u64 = 16 << 20;
+const MAX_SENT: u64 = 16 << 20;
 /// Connections of one page at once; Chromium opens at most 32 to a proxy.
 const MAX_CONNECTIONS: usize = 64;
 /// Hosts per page whose last failure is remembered.
@@ -59,12 +62,19 @@ pub(super) struct Filter {
     accepting: JoinHandle<()>,
 }
 
+/// Whose page it is, and the upstream proxy for it.
+#[derive(Clone, Default)]
+struct Page {
+    project: Option<ProjectId>,
+    upstream: Option<ProxyUrl>,
+}
+
 struct Shared {
     fetcher: Fetcher,
-    upstream: Mutex<Option<ProxyUrl>>,
+    page: Mutex<Page>,
     bytes: AtomicU64,
-    /// Bytes of request bodies whose answers have not begun.
-    uploading: AtomicU64,
+    /// What the page has sent.
+    sent: AtomicU64,
     max_bytes: u64,
     failures: Mutex<HashMap<String, Fault>>,
     tasks: Mutex<JoinSet<()>>,
@@ -79,9 +89,9 @@ impl Filter {
         PORTS.lock().insert(address.port());
         let shared = Arc::new(Shared {
             fetcher,
-            upstream: Mutex::default(),
+            page: Mutex::default(),
             bytes: AtomicU64::new(0),
-            uploading: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
             max_bytes,
             failures: Mutex::default(),
             tasks: Mutex::default(),
@@ -99,9 +109,9 @@ impl Filter {
         format!("http://{}", self.address)
     }
 
-    /// Sets the upstream proxy; to be called before the page's first request.
-    pub fn set_upstream(&self, proxy: Option<ProxyUrl>) {
-        *self.shared.upstream.lock() = proxy;
+    /// Says whose page it is, and sets the upstream proxy; to be called before the page's first request.
+    pub fn begin(&self, project: Option<ProjectId>, upstream: Option<ProxyUrl>) {
+        *self.shared.page.lock() = Page { project, upstream };
     }
 
     /// Bytes received from the network so far.
@@ -195,6 +205,27 @@ impl Shared {
         }
         Ok(())
     }
+
+    /// Counts bytes that the page sends; an error beyond the limit.
+    fn count_sent(&self, bytes: usize) -> Result<(), SendsTooMuch> {
+        let bytes = bytes as u64;
+        let before = self.sent.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > MAX_SENT {
+            return Err(SendsTooMuch);
+        }
+        Ok(())
+    }
+}
+
+/// What a page would send beyond its limit.
+#[derive(Debug, thiserror::Error)]
+#[error("the page sends more than {} MiB", MAX_SENT >> 20)]
+struct SendsTooMuch;
+
+impl From<SendsTooMuch> for Fault {
+    fn from(error: SendsTooMuch) -> Self {
+        Self::new(Kind::TooLarge, None, error.to_string())
+    }
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
@@ -213,11 +244,14 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    let done = if request.method() == Method::CONNECT {
-        open_tunnel(shared, request).await
-    } else {
-        forward(shared, request).await
+    let Page { project, upstream } = shared.page.lock().clone();
+    let asked = async {
+        match request.method() == Method::CONNECT {
+            true => open_tunnel(shared, request, upstream).await,
+            false => forward(shared, request, upstream).await,
+        }
     };
+    let done = lookups::asked_by(project, asked).await;
     done.unwrap_or_else(|fault| {
         metrics::counter!("orbweaver_browser_requests_failed_total", "kind" => fault.kind.as_str())
             .increment(1);
@@ -252,12 +286,12 @@ fn full(text: String) -> Body {
 async fn open_tunnel(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
+    upstream: Option<ProxyUrl>,
 ) -> Result<Response<Body>, Fault> {
     let authority = request.uri().authority().map_or("", |a| a.as_str());
     let url = format!("https://{authority}/");
     let connect = async {
         let target = shared.judge(&url)?;
-        let upstream = shared.upstream.lock().clone();
         tunnel::connect(shared.fetcher.clients(), upstream.as_ref(), &target).await
     };
     let server = tokio::time::timeout(CONNECT, connect)
@@ -279,9 +313,9 @@ async fn open_tunnel(
     Ok(Response::new(full(String::new())))
 }
 
-/// A stream that counts the bytes the server sends.
+/// A stream that counts the bytes in both directions.
 struct Counted {
-    stream: Box<dyn tunnel::Stream>,
+    stream: Box<dyn Stream>,
     shared: Arc<Shared>,
 }
 
@@ -306,7 +340,11 @@ impl AsyncWrite for Counted {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
+        if let Poll::Ready(Ok(bytes)) = polled {
+            self.shared.count_sent(bytes).map_err(io::Error::other)?;
+        }
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -321,6 +359,7 @@ impl AsyncWrite for Counted {
 async fn forward(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
+    upstream: Option<ProxyUrl>,
 ) -> Result<Response<Body>, Fault> {
     let url = request.uri().to_string();
     if request.uri().scheme_str() != Some("http") {
@@ -330,98 +369,64 @@ async fn forward(
             "only absolute http URLs are forwarded",
         ));
     }
-    exchange(shared, request, &url)
+    exchange(shared, request, &url, upstream)
         .await
         .map_err(|fault| shared.failed(&url, fault))
 }
 
-/// The body of a page's request, counted among those that are sent at once.
-struct Upload<'a> {
-    shared: &'a Shared,
-    body: Bytes,
-    counted: u64,
-}
-
-impl<'a> Upload<'a> {
-    async fn read(shared: &'a Shared, body: Incoming) -> Result<Self, Fault> {
-        let too_large = || {
-            Fault::new(
-                Kind::TooLarge,
-                None,
-                "the page sends bodies that are too large",
-            )
-        };
-        let mut upload = Upload {
-            shared,
-            body: Bytes::new(),
-            counted: 0,
-        };
-        let mut read = BytesMut::new();
-        let mut body = Limited::new(body, MAX_UPLOAD);
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| too_large())?;
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
-            let bytes = data.len() as u64;
-            upload.counted += bytes;
-            let before = shared.uploading.fetch_add(bytes, Ordering::Relaxed);
-            if before.saturating_add(bytes) > MAX_UPLOADS {
-                return Err(too_large());
-            }
+/// The body of a page's request.
+async fn read(shared: &Shared, body: Incoming) -> Result<Bytes, Fault> {
+    let mut read = BytesMut::new();
+    let mut body = Limited::new(body, MAX_UPLOAD);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| {
+            let message = "the page sends a body that is too large";
+            Fault::new(Kind::TooLarge, None, message)
+        })?;
+        if let Ok(data) = frame.into_data() {
+            shared.count_sent(data.len())?;
             read.extend_from_slice(&data);
         }
-        upload.body = read.freeze();
-        Ok(upload)
     }
+    Ok(read.freeze())
 }
 
-impl Drop for Upload<'_> {
-    fn drop(&mut self) {
-        self.shared
-            .uploading
-            .fetch_sub(self.counted, Ordering::Relaxed);
+async fn run(shared: &Shared, client: &Client, request: Outgoing) -> Result<Answer, Fault> {
+    let first_byte = shared.fetcher.limits().first_byte_ms.as_duration();
+    let wasted = |bytes| {
+        let _ = shared.count(usize::try_from(bytes).unwrap_or(usize::MAX));
+    };
+    match tokio::time::timeout(first_byte, client.execute(request, &wasted)).await {
+        Ok(answer) => answer.map_err(|error| classify::fault(&error, Stage::Head)),
+        Err(_) => Err(no_response(first_byte)),
     }
-}
-
-async fn run(
-    client: &reqwest::Client,
-    request: reqwest::Request,
-) -> Result<reqwest::Response, Fault> {
-    let answer = client.execute(request).await;
-    answer.map_err(|error| classify::fault(&error, Stage::Head))
 }
 
 async fn exchange(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
     url: &str,
+    upstream: Option<ProxyUrl>,
 ) -> Result<Response<Body>, Fault> {
     let target = shared.judge(url)?;
     let clients = shared.fetcher.clients();
-    let upstream = shared.upstream.lock().clone();
     if let Some(proxy) = &upstream {
         clients.judge_behind(proxy, &target).await?;
     }
     let client = clients.get(upstream.as_ref(), Connections::Kept).await?;
     let (parts, body) = request.into_parts();
-    let mut onward = reqwest::Request::new(parts.method, target.url.clone());
-    *onward.headers_mut() = end_to_end(&parts.headers);
-    onward.headers_mut().remove(header::HOST);
-    onward.headers_mut().remove(header::CONTENT_LENGTH);
-    // Held until the answer begins.
-    let upload = Upload::read(shared, body).await?;
-    if !upload.body.is_empty() {
-        *onward.body_mut() = Some(upload.body.clone().into());
-    }
-    let again = onward
-        .try_clone()
-        .filter(|request| request.method().is_safe());
-    let answer = match (run(&client, onward).await, again) {
+    let mut headers = end_to_end(&parts.headers);
+    headers.remove(header::HOST);
+    headers.remove(header::CONTENT_LENGTH);
+    shared.count_sent(head_bytes(url, &headers))?;
+    let body = read(shared, body).await?;
+    let onward = outgoing(parts.method, &target.url, headers, Some(body))?;
+    let again = onward.method().is_safe().then(|| onward.clone());
+    let answer = match (run(shared, &client, onward).await, again) {
         // Like a fetch: one retry, on a new connection.
         (Err(fault), Some(again)) if fault.stale => {
             let client = clients.get(upstream.as_ref(), Connections::Fresh).await?;
-            run(&client, again).await?
+            run(shared, &client, again).await?
         }
         (answer, _) => answer?,
     };
@@ -436,12 +441,25 @@ async fn exchange(
     *response.headers_mut() = end_to_end(answer.headers());
     response.headers_mut().remove(OURS);
     let counting = Arc::clone(shared);
-    let frames = answer.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(io::Error::other)?;
-        counting.count(chunk.len())?;
-        Ok(Frame::data(chunk))
+    let frames = futures::stream::try_unfold(answer, move |mut answer| {
+        let counting = Arc::clone(&counting);
+        async move {
+            let Some(chunk) = answer.chunk().await.map_err(io::Error::other)? else {
+                return Ok(None);
+            };
+            counting.count(chunk.len())?;
+            Ok(Some((Frame::data(chunk), answer)))
+        }
     });
     Ok(response.map(|()| StreamBody::new(frames).boxed_unsync()))
+}
+
+/// About what the head of a request takes, in bytes.
+fn head_bytes(url: &str, headers: &HeaderMap) -> usize {
+    let headers = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4);
+    url.len() + headers.sum::<usize>()
 }
 
 /// The end-to-end headers, without hop-by-hop ones (RFC 9110, section 7.6.1).
@@ -472,3 +490,6 @@ fn end_to_end(headers: &HeaderMap) -> HeaderMap {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

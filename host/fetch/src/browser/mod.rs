@@ -29,6 +29,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use orbweaver_core::ids::ProjectId;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -76,6 +77,15 @@ struct Inner {
 struct Current {
     browser: Option<Arc<Chromium>>,
     closed: bool,
+}
+
+impl Inner {
+    fn fetcher_of(&self, project: Option<ProjectId>) -> Fetcher {
+        project.map_or_else(
+            || self.fetcher.clone(),
+            |project| self.fetcher.of_project(project),
+        )
+    }
 }
 
 impl Renderer {
@@ -129,7 +139,8 @@ impl Renderer {
     async fn run(&self, request: &RenderRequest, started: Instant) -> Result<Rendered, FetchError> {
         let inner = &self.0;
         let at = |fault: Fault| fault.at(&request.url, Vec::new());
-        inner.fetcher.judge_resolved(&request.url).await?;
+        let fetcher = inner.fetcher_of(request.project);
+        fetcher.judge_resolved(&request.url).await?;
         if inner.program.is_none() {
             return Err(at(Fault::new(
                 Kind::Browser,
@@ -190,11 +201,8 @@ impl Renderer {
             proxy: request.proxy.clone(),
             ..Request::get(&request.url)
         };
-        let fetcher = &self.0.fetcher;
-        let response = match request.project {
-            Some(project) => fetcher.of_project(project).fetch(fetch).await?,
-            None => fetcher.fetch(fetch).await?,
-        };
+        let fetcher = self.0.fetcher_of(request.project);
+        let response = fetcher.fetch(fetch).await?;
         Ok(Rendered {
             response,
             picture: request.picture.then(|| {

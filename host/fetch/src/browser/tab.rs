@@ -185,7 +185,7 @@ impl Tab {
         agent: &str,
         deadline: Instant,
     ) -> Result<bool, Trouble> {
-        self.filter.set_upstream(request.proxy.clone());
+        self.filter.begin(request.project, request.proxy.clone());
         let session = Some(self.session.as_str());
         let late = || Trouble::Fault(late(request.proxy.as_ref()));
         timeout_at(deadline, self.equip(request))

@@ -11,12 +11,12 @@ use futures::stream::FuturesUnordered;
 use orbweaver_core::guard::{Host, Target};
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use url::Url;
 
 use crate::classify;
-use crate::client::Clients;
+use crate::client::{Clients, Stream};
 use crate::error::{Fault, Kind, SubKind};
 use crate::proxy::ProxyUrl;
 
@@ -24,11 +24,6 @@ use crate::proxy::ProxyUrl;
 const MAX_HEAD: usize = 16 << 10;
 /// Time from one address's attempt to the next one's (RFC 8305, section 8).
 const HEAD_START: Duration = Duration::from_millis(250);
-
-/// A plain or TLS connection.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Connects to a target accepted by the guard; the addresses of its name are checked here.
 /// The caller sets the deadline.

@@ -12,6 +12,7 @@ use crate::client::Connections;
 use crate::decode;
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::exchange::{self, Head};
+use crate::lookups;
 use crate::request::Request;
 use crate::response::Headers;
 
@@ -58,7 +59,9 @@ impl Fetcher {
             Ok(head)
         };
         let url = hop.target.url.to_string();
-        let head = sent.await.map_err(|fault| fault.at(&url, Vec::new()))?;
+        let head = lookups::asked_by(self.1, sent)
+            .await
+            .map_err(|fault| fault.at(&url, Vec::new()))?;
         Ok(Download {
             status: head.status.as_u16(),
             headers: Headers::from_map(&head.headers),

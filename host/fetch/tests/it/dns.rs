@@ -3,11 +3,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket as StdUdpSocket};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orbweaver_fetch::{FetchConfig, FetchError, Fetcher, Request, ResolveError, Resolver, SubKind};
+use orbweaver_core::ids::ProjectId;
+use orbweaver_fetch::{
+    FetchConfig, FetchError, Fetcher, Lookups, Request, ResolveError, Resolver, SubKind,
+};
 use orbweaver_origin::{Origin, Proxy, Reply};
 use tokio::net::{TcpListener, UdpSocket};
 
@@ -253,4 +256,79 @@ async fn a_socks_proxy_gets_checked_addresses_only() {
     let error = net.fetcher.fetch(request()).await.unwrap_err();
     net.assert_refused(&error);
     assert_eq!(proxy.asked(), [net.origin.address().to_string()]);
+}
+
+/// Blocks lookups of names that begin with `dead`, as the system's resolver does while the servers of
+/// a name are silent.
+#[derive(Default)]
+struct Silence {
+    begun: AtomicUsize,
+    is_over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Silence {
+    fn resolver(self: &Arc<Self>) -> Arc<Lookups> {
+        let own = Arc::clone(self);
+        Arc::new(Lookups::new(move |name| {
+            if name.starts_with("dead") {
+                own.begun.fetch_add(1, Ordering::SeqCst);
+                let is_over = own.is_over.lock().unwrap();
+                let _over = own.changed.wait_while(is_over, |is_over| !*is_over);
+            }
+            Ok(vec![IpAddr::from([127, 0, 0, 1])])
+        }))
+    }
+
+    fn end(&self) {
+        *self.is_over.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+}
+
+#[test]
+fn dead_names_of_a_project_keep_no_other_work_waiting() {
+    // One thread for blocking work: a lookup on it would keep all else waiting.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let silence = Arc::new(Silence::default());
+    let soon = Duration::from_secs(60);
+    runtime.block_on(async {
+        let origin = Origin::start().await.unwrap();
+        origin.set("/", Reply::html("here"));
+        let fetcher = Fetcher::with_resolver(config(), silence.resolver()).unwrap();
+        let greedy = fetcher.of_project(ProjectId(1));
+        for n in 0..600 {
+            let greedy = greedy.clone();
+            let url = origin.url_at(&format!("dead{n}.example"), "/");
+            tokio::spawn(async move { get(&greedy, &url).await });
+        }
+        let many = async {
+            while silence.begun.load(Ordering::SeqCst) < 90 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(soon, many).await.unwrap();
+        for other in [fetcher.of_project(ProjectId(2)), fetcher.clone()] {
+            let url = origin.url_at("living.example", "/");
+            let answer = tokio::time::timeout(soon, get(&other, &url)).await.unwrap();
+            assert_eq!(answer.unwrap().status, 200);
+        }
+        let blocking = tokio::task::spawn_blocking(|| ());
+        tokio::time::timeout(soon, blocking).await.unwrap().unwrap();
+        // Beyond its share a project's lookups wait, and then fail.
+        let late = origin.url_at("late.example", "/");
+        let late = get(&greedy, &late).await.unwrap_err();
+        assert_eq!(
+            (late.kind.as_str(), late.sub.map(SubKind::as_str)),
+            ("dns", Some("busy"))
+        );
+        assert!(late.retryable);
+        assert!(silence.begun.load(Ordering::SeqCst) < 128);
+        silence.end();
+    });
 }

@@ -1,7 +1,9 @@
-use orbweaver_fetch::{CookieJar, Request};
-use orbweaver_origin::{Origin, Reply};
+use orbweaver_core::setting::Millis;
+use orbweaver_fetch::{CookieJar, FetchConfig, FetchError, Request, SubKind};
+use orbweaver_origin::{Certificates, Flaw, Origin, Reply, TlsOrigin};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::{failure, fetcher, get};
+use crate::support::{config, config_with, failure, fetcher, get, with_config};
 
 #[tokio::test]
 async fn fault_18_too_many_or_too_large_headers_are_refused() {
@@ -144,4 +146,65 @@ async fn fault_39_a_jar_belongs_to_its_job() {
         Some("city=Köln; session=1"),
     ];
     assert_eq!(sent, expected.map(|value| value.map(str::to_owned)));
+}
+
+/// Kind and sub-kind of a failure.
+fn shown(error: &FetchError) -> (&'static str, Option<&'static str>) {
+    (error.kind.as_str(), error.sub.map(SubKind::as_str))
+}
+
+#[tokio::test]
+async fn interim_responses_without_end_are_a_fault_of_bounded_size() {
+    let origin = Origin::start().await.unwrap();
+    let error = get(&fetcher(), &origin.url("/fault/hints"))
+        .await
+        .unwrap_err();
+    assert_eq!(shown(&error), ("protocol", Some("flood")), "{error}");
+    assert!(!error.retryable);
+    assert!(
+        (1 << 20..4 << 20).contains(&error.wire_bytes),
+        "{}",
+        error.wire_bytes
+    );
+}
+
+#[tokio::test]
+async fn interim_responses_without_end_are_a_fault_of_bounded_size_over_http2() {
+    let certificates = Certificates::new().unwrap();
+    let origin = TlsOrigin::start(&certificates, Flaw::Http2Hints)
+        .await
+        .unwrap();
+    let fetcher = with_config(FetchConfig {
+        extra_roots: vec![certificates.root()],
+        ..config()
+    });
+    let error = get(&fetcher, &origin.url("secure.example"))
+        .await
+        .unwrap_err();
+    assert_eq!(shown(&error), ("protocol", Some("flood")), "{error}");
+    // Once more on a connection of its own.
+    assert!(
+        (24 << 20..64 << 20).contains(&error.wire_bytes),
+        "{}",
+        error.wire_bytes
+    );
+}
+
+#[tokio::test]
+async fn what_comes_before_a_response_that_never_comes_counts_as_received() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let hint = "HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n";
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _request = stream.read(&mut [0; 4_096]).await.unwrap();
+        stream.write_all(hint.as_bytes()).await.unwrap();
+        // Until the client gives up.
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    });
+    let fetcher = with_config(config_with(|limits| limits.first_byte_ms = Millis(500)));
+    let error = get(&fetcher, &url).await.unwrap_err();
+    assert_eq!(shown(&error), ("timeout", Some("first_byte")), "{error}");
+    assert_eq!(error.wire_bytes, hint.len() as u64);
+    server.await.unwrap();
 }

@@ -151,7 +151,7 @@ impl Attempt<'_> {
             return self.end(failed).await;
         }
         let transport = Arc::new(FetchTransport::new(
-            self.crawls.pipeline.fetcher.clone(),
+            self.crawls.pipeline.fetcher.of_project(self.export.project),
             REQUEST,
             MAX_ANSWER,
         ));

@@ -1,0 +1,255 @@
+//! Makes connections: direct ones, and through a proxy.
+
+use std::error::Error;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderValue, Uri};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::rt::TokioIo;
+use percent_encoding::percent_decode_str;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+use url::Url;
+
+use super::link::Link;
+use crate::config::Limits;
+use crate::proxy::ProxyUrl;
+use crate::resolve::Guarded;
+
+/// Time without traffic after which a connection is probed, and between probes.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const PROBES: u32 = 3;
+/// Time that sent bytes may stay without acknowledgement.
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
+type BoxError = Box<dyn Error + Send + Sync>;
+type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Link>, BoxError>> + Send>>;
+
+/// No connection within the time limit.
+#[derive(Debug, thiserror::Error)]
+#[error("no connection in time")]
+pub(crate) struct ConnectTimeout;
+
+#[derive(Debug, thiserror::Error)]
+#[error("no connection through the SOCKS proxy")]
+struct Socks(#[source] BoxError);
+
+/// Connects to servers, or to one proxy.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    dial: Dial,
+    guarded: Guarded,
+    tls: TlsConnector,
+    via: Option<Arc<Via>>,
+    timeout: Duration,
+}
+
+/// A proxy.
+struct Via {
+    uri: Uri,
+    is_socks: bool,
+    credentials: Option<(String, String)>,
+}
+
+impl Via {
+    fn of(proxy: &ProxyUrl) -> Result<Self, BoxError> {
+        let url = Url::parse(proxy.expose())?;
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let has_any = !url.username().is_empty() || url.password().is_some();
+        Ok(Self {
+            uri: format!(
+                "{}://{}:{}",
+                url.scheme(),
+                url.host_str().unwrap_or_default(),
+                proxy.port()
+            )
+            .parse()?,
+            is_socks: !proxy.resolves_names(),
+            credentials: has_any.then(|| {
+                let password = url.password().unwrap_or_default();
+                (decoded(url.username()), decoded(password))
+            }),
+        })
+    }
+
+    /// The credentials as HTTP proxies take them.
+    fn basic(&self) -> Result<Option<HeaderValue>, BoxError> {
+        let Some((user, password)) = &self.credentials else {
+            return Ok(None);
+        };
+        let pair = STANDARD.encode(format!("{user}:{password}"));
+        let mut value = HeaderValue::from_str(&format!("Basic {pair}"))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+}
+
+impl Connector {
+    pub fn new(
+        limits: &Limits,
+        tls: Arc<ClientConfig>,
+        guarded: &Guarded,
+        proxy: Option<&ProxyUrl>,
+    ) -> Result<Self, BoxError> {
+        let timeout = limits.connect_ms.as_duration();
+        let mut tcp = HttpConnector::new_with_resolver(guarded.clone());
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(timeout));
+        tcp.set_keepalive(Some(KEEP_ALIVE));
+        tcp.set_keepalive_interval(Some(KEEP_ALIVE));
+        tcp.set_keepalive_retries(Some(PROBES));
+        #[cfg(target_os = "linux")]
+        tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+        // A proxy's own TLS has no ALPN: requests to it are HTTP/1.1.
+        let mut plain = ClientConfig::clone(&tls);
+        plain.alpn_protocols.clear();
+        Ok(Self {
+            dial: Dial {
+                tcp,
+                proxy_tls: proxy.map(|_| TlsConnector::from(Arc::new(plain))),
+                head: limits.max_header_bytes.into(),
+            },
+            guarded: guarded.clone(),
+            tls: TlsConnector::from(tls),
+            via: proxy.map(Via::of).transpose()?.map(Arc::new),
+            timeout,
+        })
+    }
+
+    /// What plain requests to the proxy have, if it is an HTTP proxy with credentials.
+    pub fn authorization(&self) -> Result<Option<HeaderValue>, BoxError> {
+        match &self.via {
+            Some(via) if !via.is_socks => via.basic(),
+            _ => Ok(None),
+        }
+    }
+
+    async fn connect(mut self, to: Uri) -> Result<TokioIo<Link>, BoxError> {
+        let is_tls = to.scheme_str() == Some("https");
+        let link = match self.via.clone() {
+            None => self.dial.call(to.clone()).await?,
+            Some(via) if via.is_socks => {
+                let at = self.address(&to).await?;
+                let mut socks = SocksV5::new(via.uri.clone(), self.dial.clone());
+                if let Some((user, password)) = via.credentials.clone() {
+                    socks = socks.with_auth(user, password);
+                }
+                let link = socks.call(at).await;
+                link.map_err(|error| Socks(error.into()))?
+            }
+            Some(via) if is_tls => {
+                let mut tunnel = Tunnel::new(via.uri.clone(), self.dial.clone());
+                if let Some(basic) = via.basic()? {
+                    tunnel = tunnel.with_auth(basic);
+                }
+                tunnel.call(to.clone()).await?
+            }
+            Some(via) => {
+                let mut link = self.dial.call(via.uri.clone()).await?;
+                link.inner_mut().is_proxy = true;
+                return Ok(link);
+            }
+        };
+        if !is_tls {
+            return Ok(link);
+        }
+        inside_tls(&self.tls, &to, link).await
+    }
+
+    /// The target with a checked address instead of its name: a SOCKS proxy gets no names.
+    async fn address(&self, to: &Uri) -> Result<Uri, BoxError> {
+        let host = to.host().ok_or("the target has no host")?;
+        let addresses = self.guarded.lookup(host).await?;
+        let ip = addresses.first().ok_or("the target has no address")?;
+        let scheme = to.scheme_str().unwrap_or("http");
+        let port = to.port_u16().unwrap_or(match scheme {
+            "https" => 443,
+            _ => 80,
+        });
+        let at = match ip {
+            IpAddr::V4(ip) => format!("{scheme}://{ip}:{port}"),
+            IpAddr::V6(ip) => format!("{scheme}://[{ip}]:{port}"),
+        };
+        Ok(at.parse()?)
+    }
+}
+
+async fn inside_tls(
+    tls: &TlsConnector,
+    to: &Uri,
+    link: TokioIo<Link>,
+) -> Result<TokioIo<Link>, BoxError> {
+    let link = link.into_inner();
+    let host = to.host().ok_or("the target has no host")?;
+    let host = host.trim_matches(['[', ']']).to_owned();
+    let info = link.info.clone();
+    let stream = tls.connect(ServerName::try_from(host)?, link).await?;
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    Ok(TokioIo::new(Link::inside(stream, info, is_http2)))
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Link>;
+    type Error = BoxError;
+    type Future = Connecting;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, to: Uri) -> Connecting {
+        let connecting = tokio::time::timeout(self.timeout, self.clone().connect(to));
+        Box::pin(async move {
+            connecting
+                .await
+                .unwrap_or_else(|_| Err(ConnectTimeout.into()))
+        })
+    }
+}
+
+/// Opens connections to the host of a URI. Those to a proxy by https are inside TLS.
+#[derive(Clone)]
+struct Dial {
+    tcp: HttpConnector<Guarded>,
+    /// For a proxy.
+    proxy_tls: Option<TlsConnector>,
+    /// Largest head of a response, in bytes.
+    head: u64,
+}
+
+impl Service<Uri> for Dial {
+    type Response = TokioIo<Link>;
+    type Error = BoxError;
+    type Future = Connecting;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, to: Uri) -> Connecting {
+        let Self {
+            mut tcp,
+            proxy_tls,
+            head,
+        } = self.clone();
+        Box::pin(async move {
+            let stream = tcp.call(to.clone()).await?.into_inner();
+            let link = TokioIo::new(Link::new(stream, head));
+            match proxy_tls.filter(|_| to.scheme_str() == Some("https")) {
+                Some(tls) => inside_tls(&tls, &to, link).await,
+                None => Ok(link),
+            }
+        })
+    }
+}
