@@ -65,11 +65,11 @@ pub enum Excess<'a> {
 ///
 /// # Errors
 /// Too many values, or a member that is too long.
-pub fn check(
-    raw: &[u8],
+pub fn check<'a>(
+    raw: &'a [u8],
     most: MostValues,
     members: &'static [MemberBound],
-) -> Result<u64, Excess<'_>> {
+) -> Result<u64, Excess<'a>> {
     let mut scan = Scan::new(raw, Some(most));
     scan.members = members;
     scan.run()?;

@@ -127,7 +127,7 @@ mod tests {
     fn a_page_that_the_host_has_made_is_memory_of_the_call() {
         let memory = MemoryBudget::new(16 << 20);
         let account = HostWork::of_call(Duration::from_secs(1), &memory);
-        let page = |bytes| Page::from_html("https://e.org/", &"<p>x".repeat(bytes / 4));
+        let page = |bytes: usize| Page::from_html("https://e.org/", &"<p>x".repeat(bytes / 4));
         let held = account.hold(&page(100_000)).unwrap();
         assert!(memory.peak() > 100_000);
         drop(held);
