@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use futures::StreamExt as _;
 use http::{Method, Request, StatusCode, header};
+use orbweaver_core::json_values;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -18,7 +19,6 @@ use tower::ServiceExt as _;
 use crate::context::{Admitted, Ctx};
 use crate::error::ApiError;
 use crate::held::Holder;
-use crate::input::memory_of_values;
 use crate::warnings::{self, Operations, UnknownNames};
 use orbweaver_pipeline::{INLINE_BYTES, sized};
 
@@ -222,7 +222,7 @@ impl Inside {
         let bytes = body.len();
         let mut values = ctx.app.answer_memory.held(Holder::of(&ctx.scope));
         let parse = move || {
-            values.grow(memory_of_values(&body) + body.len() as u64)?;
+            values.grow(json_values::memory(&body) + body.len() as u64)?;
             let parsed = serde_json::from_slice(&body);
             let value: Value = parsed.map_err(|error| ApiError::internal(&error))?;
             Ok::<_, ApiError>((value, values))

@@ -8,6 +8,7 @@ pub mod cron;
 pub mod guard;
 pub mod ids;
 pub mod json_number;
+pub mod json_values;
 pub mod key_hash;
 pub mod limits;
 pub mod markdown;

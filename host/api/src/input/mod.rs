@@ -21,13 +21,12 @@ use crate::app::App;
 use crate::held::{Held, Holder};
 use crate::scope::Scope;
 use crate::warnings::{Described, UnknownNames};
+pub use orbweaver_core::json_values::MemberBound;
 use orbweaver_pipeline::{rules, sized};
 
 pub(crate) use json::check_json;
 pub use query::Query;
-pub use values::MemberBound;
 use values::check_values;
-pub(crate) use values::memory_of_values;
 
 /// How large a body may be.
 pub trait BodyBound {
