@@ -16,7 +16,8 @@ settings! {
         /// Time limit of a run, in seconds; an attempt that takes over from a dead process has it
         /// anew. A tier's max_run_seconds may be lower.
         pub max_seconds: u64 = 3_600,
-        /// CPU time of a run, in seconds, where the plugin's own limit is not higher.
+        /// CPU time of a run, in seconds, where the plugin's own limit is not higher; what the host does
+        /// for the run (plugins.host_cpu_ms) may take as much again.
         pub max_cpu_seconds: u64 = 600,
         /// How often a run is started whose process dies; then it fails.
         pub max_attempts: u32 = 3,

@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orbweaver_accounts::random;
 use orbweaver_engine::{
-    CodedError, CrawlDataHost, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost, JobHost,
-    Page, PluginError, ProxyChoice, RenderingHost, StateHost, WaitFor,
+    CodedError, CrawlDataHost, ErrorCode, ExtractionHost, FetchRequest, Host, HostWork, HttpHost,
+    JobHost, Page, PluginError, ProxyChoice, RenderingHost, StateHost, WaitFor,
 };
 use orbweaver_fetch::{
     FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
@@ -367,10 +367,12 @@ impl ExtractionHost for CallHost {
         role: &str,
         page: Arc<Page>,
         options: &str,
+        account: &HostWork,
     ) -> Result<String, CodedError> {
         let engine = &self.actors.pipeline.engine;
         // The plugin asks on a task that is no part of the request's.
         let engine = engine.of_call(self.principal.project, &self.context());
+        let engine = engine.spending(account);
         let page = readable_page(&engine, page).await;
         engine.extract_for_plugin(role, &page, options).await
     }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::host::state::PluginId;
+use crate::host::work::HostWork;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
@@ -50,13 +51,14 @@ impl Capabilities {
         memory: &Arc<MemoryBudget>,
         plugin: PluginId,
         meter: &Arc<Meter>,
+        account: &HostWork,
     ) -> Self {
         let requests = Arc::new(RequestBudget::new(limits, Arc::clone(memory)));
         Self {
             http: HttpCapability::new(host, grants, limits, &requests),
             rendering: RenderingCapability::new(host, grants, &requests),
-            extraction: ExtractionCapability::new(host, grants),
-            crawl_data: CrawlDataCapability::new(host, grants, &requests),
+            extraction: ExtractionCapability::new(host, grants, account),
+            crawl_data: CrawlDataCapability::new(host, grants, &requests, account),
             state: StateCapability::new(host, grants, plugin),
             job: JobCapability::new(host, limits.wall(), meter),
             requests,

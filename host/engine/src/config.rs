@@ -41,6 +41,10 @@ settings! {
         pub max_actors: usize = 64,
         /// Most waiting actor and fetcher calls of one project; further ones are answered 429.
         pub actor_queue_per_project: usize = 256,
+        /// CPU time that the host spends at most for one call of an actor or fetcher, besides the call's
+        /// own: on extractors that it asks for, and on the links of crawls that it reads, in
+        /// milliseconds. A call whose own limit of CPU time is higher may have as much as that.
+        pub host_cpu_ms: Millis = Millis(30_000),
         /// Uploads of plugins that may wait for those under way; more are answered 429.
         pub upload_queue: usize = 4,
         /// Crashes in a row after which an uploaded plugin is in quarantine: calls of the project

@@ -16,6 +16,7 @@ use crate::figures::VersionFigures;
 use crate::folder::{self, LoadReport};
 use crate::host::HookHosts;
 use crate::host::job::JobContext;
+use crate::host::work::{HostWork, measure_for};
 use crate::inner::Inner;
 use crate::inputs::Plan;
 use crate::inspect::Inspection;
@@ -35,6 +36,8 @@ use crate::verdict::{self, Verdict};
 pub struct Engine {
     inner: Arc<Inner>,
     caller: Caller,
+    /// What extractions are spent on.
+    account: Option<HostWork>,
 }
 
 /// Identifies the plugin that serves a role, for cache keys.
@@ -75,6 +78,7 @@ impl Engine {
         Ok(Self {
             inner: Arc::new(Inner::new(config)?),
             caller: None,
+            account: None,
         })
     }
 
@@ -105,6 +109,16 @@ impl Engine {
         Self {
             inner: Arc::clone(&self.inner),
             caller: Some(Arc::new(origin)),
+            account: self.account.clone(),
+        }
+    }
+
+    /// The same handle; what its extractions take is spent on this.
+    #[must_use]
+    pub fn spending(&self, account: &HostWork) -> Self {
+        Self {
+            account: Some(account.clone()),
+            ..self.clone()
         }
     }
 
@@ -117,6 +131,11 @@ impl Engine {
     /// each of [`EngineConfig::max_instances`].
     pub fn spare_bytes(&self) -> usize {
         self.inner.runtime.spare_bytes()
+    }
+
+    /// Runs CPU-bound work, and counts its time as that of this handle's extractions.
+    pub fn measure<T>(&self, work: impl FnOnce() -> T) -> T {
+        measure_for(self.account.as_ref(), work)
     }
 
     /// Passes on what happens in calls from now on. False if there is a journal already.

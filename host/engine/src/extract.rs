@@ -10,6 +10,7 @@ use wasmtime::component::Resource;
 
 use crate::capability::pages::HostPage;
 use crate::error::{Limit, PluginError};
+use crate::host::work::{HostWork, measure_for};
 use crate::inputs::Inputs;
 use crate::journal::{CallInput, Caller, Reporter};
 use crate::json::Json;
@@ -45,6 +46,8 @@ pub(crate) struct RoleGroup {
     pub calls: Vec<(usize, RoleCall)>,
     /// Outputs of other roles that it needs.
     pub inputs: Inputs,
+    /// What its calls are spent on, besides their own meters.
+    pub account: Option<HostWork>,
 }
 
 /// One page's groups on the worker threads. A worker processes group after group, those that share an
@@ -110,7 +113,8 @@ impl PageJob {
     pub fn work(self: Arc<Self>, workers: &Workers) {
         // Helpers join later: until the page is parsed they would only wait.
         if !self.cancelled.lock().yes {
-            self.page.snapshot();
+            let account = self.groups.first().and_then(|group| group.account.as_ref());
+            measure_for(account, || self.page.snapshot());
         }
         let mut session = Session::new(&self.runtime, &self.page);
         let mut mine = self.claim();
@@ -224,6 +228,9 @@ impl<'s> Session<'s> {
                 None => guest(),
             };
             meter.leave();
+            if let Some(account) = &group.account {
+                account.spend(meter.cpu());
+            }
             let ended = (result.as_ref().err(), || role_input(self.page, call));
             plugin.ended(
                 (&group.caller, &reporter),

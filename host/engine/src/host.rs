@@ -7,6 +7,7 @@ pub(crate) mod http;
 pub(crate) mod job;
 pub(crate) mod rendering;
 pub(crate) mod state;
+pub(crate) mod work;
 
 use std::sync::Arc;
 

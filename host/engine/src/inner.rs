@@ -18,6 +18,7 @@ use crate::error::{Limit, LoadError, PluginError, StartError};
 use crate::folder_retry::Retries;
 use crate::folder_scan::Fingerprint;
 use crate::host::Host;
+use crate::host::work::{HostWork, measure_for};
 use crate::inputs::circle;
 use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
@@ -255,7 +256,8 @@ impl Inner {
         self.actor_slots.available_permits()
     }
 
-    /// Checks an input against the plugin's schema, on a blocking thread.
+    /// Checks an input against the plugin's schema, on a blocking thread. What that takes is spent on
+    /// `account`.
     ///
     /// # Errors
     /// [`ErrorCode::InvalidInput`](crate::ErrorCode::InvalidInput) names field and rule; [`PluginError::Limit`] if the check
@@ -264,14 +266,15 @@ impl Inner {
     pub async fn check_input(
         &self,
         plugin: &Arc<Plugin>,
-        input: &Value,
+        input: Arc<Value>,
+        account: Option<HostWork>,
     ) -> Result<(), PluginError> {
         if plugin.input.is_none() {
             return Ok(());
         }
         let wall = plugin.limits.wall();
         let tasks = self.tasks_of(plugin.owner());
-        let (plugin, input) = (Arc::clone(plugin), input.clone());
+        let plugin = Arc::clone(plugin);
         let check = async {
             let slot = match plugin.owner() {
                 None => None,
@@ -281,10 +284,10 @@ impl Inner {
                 .blocking(move || {
                     // Held by the work itself: a check that nobody waits for goes on.
                     let _slot = slot;
-                    match &plugin.input {
+                    measure_for(account.as_ref(), || match &plugin.input {
                         Some(schema) => crate::schema::check(schema, &input),
                         None => Ok(()),
-                    }
+                    })
                 })
                 .await
         };

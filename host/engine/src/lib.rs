@@ -83,6 +83,7 @@ pub use host::http::{FetchRequest, HttpHost, ProxyChoice, SecretHeader};
 pub use host::job::{CallProgress, JobContext, JobHost};
 pub use host::rendering::{RenderingHost, WaitFor};
 pub use host::state::{PluginId, StateError, StateHost, StateValue};
+pub use host::work::HostWork;
 pub use host::{HookHosts, Host, NoHost};
 pub use inspect::{Inspection, Shape};
 pub use journal::{

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use orbweaver_core::ids::ProjectId;
 
+use crate::host::work::HostWork;
 use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
 use crate::plugin::{Plugin, PluginInfo, Source};
@@ -75,11 +76,26 @@ pub(crate) struct Visible<'a> {
     registry: &'a Registry,
     /// `None`: the instance's alone.
     caller: &'a Caller,
+    /// What their calls are spent on.
+    account: Option<&'a HostWork>,
 }
 
 impl<'a> Visible<'a> {
     pub const fn new(registry: &'a Registry, caller: &'a Caller) -> Self {
-        Self { registry, caller }
+        Self {
+            registry,
+            caller,
+            account: None,
+        }
+    }
+
+    /// The same; what their calls take is spent on this.
+    pub const fn spending(self, account: Option<&'a HostWork>) -> Self {
+        Self { account, ..self }
+    }
+
+    pub const fn account(self) -> Option<&'a HostWork> {
+        self.account
     }
 
     pub fn project(self) -> Option<ProjectId> {

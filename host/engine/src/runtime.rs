@@ -1,6 +1,7 @@
 //! The two `wasmtime::Engine`s, their linkers, and the stores of calls.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use wasmtime::component::Linker;
 use wasmtime::{
@@ -11,10 +12,12 @@ use wasmtime::{
 use crate::config::EngineConfig;
 use crate::grants::EffectivePermissions;
 use crate::host::HookHosts;
+use crate::host::work::HostWork;
 use crate::inspect::{POOL_CORE_INSTANCES, POOL_TABLE_ELEMENTS, POOL_TABLES};
 use crate::interrupt::{Interrupter, RETRY, is_supported};
 use crate::journal::Journal;
 use crate::limits::Limits;
+use crate::memory::MemoryBudget;
 use crate::state::State;
 use crate::ticker::{TICK, Ticker};
 use crate::wit::v1::linker;
@@ -44,6 +47,8 @@ pub(crate) struct Runtime {
     on_demand: wasmtime::Engine,
     pool_linker: Linker<State>,
     counts_fuel: bool,
+    /// CPU time of the host for a call, where the call's own limit is not higher.
+    host_cpu: Duration,
     /// Interrupts guests; stands still while none runs.
     pub ticker: Ticker,
     /// Takes what happens in calls, once it is set.
@@ -88,11 +93,17 @@ impl Runtime {
             on_demand,
             pool_linker,
             counts_fuel: config.count_fuel,
+            host_cpu: config.host_cpu_ms.as_duration(),
             ticker,
             journal: OnceLock::new(),
             hook_hosts: OnceLock::new(),
             interrupter,
         })
+    }
+
+    /// What the host may do for one call with these limits, and this memory.
+    pub fn host_work(&self, limits: &Limits, memory: &Arc<MemoryBudget>) -> HostWork {
+        HostWork::of_call(self.host_cpu.max(limits.cpu()), memory)
     }
 
     pub fn engine(&self, placement: Placement) -> &wasmtime::Engine {

@@ -105,6 +105,7 @@ pub(crate) async fn run(
         &memory,
         plugin.id(),
         &meter,
+        &runtime.host_work(&limits, &memory),
     ));
     let caller = with_context(caller, capabilities.job.context());
     let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, &caller);
@@ -186,6 +187,7 @@ pub(crate) async fn extract(
         caller,
         calls,
         inputs,
+        account,
     } = group;
     let limits = plugin.limits;
     let mut results = Vec::with_capacity(calls.len());
@@ -247,6 +249,9 @@ pub(crate) async fn extract(
         let result = tokio::time::timeout(limits.wall(), one)
             .await
             .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))));
+        if let Some(account) = &account {
+            account.spend(meter.cpu());
+        }
         let ended = (result.as_ref().err(), || role_input(&page, &call));
         plugin.ended((&caller, &reporter), &meter, memory.peak(), ended);
         results.push((place, result));

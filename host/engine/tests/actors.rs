@@ -14,7 +14,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orbweaver_engine::{
     CodedError, Engine, EngineConfig, ErrorCode, ExtractionHost, FetchRequest, Grants, Host,
-    HttpHost, Page, PageParts, Permissions, PluginError, Source,
+    HostWork, HttpHost, Page, PageParts, Permissions, PluginError, Source,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -92,6 +92,7 @@ impl ExtractionHost for PairHost {
         role: &str,
         page: Arc<Page>,
         options: &str,
+        _account: &HostWork,
     ) -> Result<String, CodedError> {
         assert_eq!((role, options), ("metadata", "{}"));
         Ok(json!({ "title": format!("“{}” — ☃", page.parts().url), "og": {} }).to_string())

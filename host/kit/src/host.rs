@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CallProgress, CodedError, Engine, ExtractionHost, FetchRequest, Host, HttpHost, JobContext,
-    JobHost, Page, RenderingHost, StateHost, WaitFor,
+    CallProgress, CodedError, Engine, ExtractionHost, FetchRequest, Host, HostWork, HttpHost,
+    JobContext, JobHost, Page, RenderingHost, StateHost, WaitFor,
 };
 use orbweaver_pipeline::readable_page;
 use parking_lot::Mutex;
@@ -124,10 +124,12 @@ impl ExtractionHost for CallHost {
         role: &str,
         page: Arc<Page>,
         options: &str,
+        account: &HostWork,
     ) -> Result<String, CodedError> {
         let asked = format!("EXTRACT {role} of {}", page.parts().final_url);
-        let page = readable_page(&self.engine, page).await;
-        let answer = self.engine.extract_for_plugin(role, &page, options).await;
+        let engine = self.engine.spending(account);
+        let page = readable_page(&engine, page).await;
+        let answer = engine.extract_for_plugin(role, &page, options).await;
         self.note(asked, &answer, |json| format!("{} bytes", json.len()));
         answer
     }

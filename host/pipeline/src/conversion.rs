@@ -57,8 +57,8 @@ pub async fn readable_page(engine: &Engine, page: Arc<Page>) -> Arc<Page> {
         },
         // Without a type it is what a plugin made, which is HTML.
         Kind::Text if content_type.is_some() => {
-            let source = Arc::clone(&page);
-            let shown = move || shown_as_it_is(&source.parts().html);
+            let (source, engine) = (Arc::clone(&page), engine.clone());
+            let shown = move || engine.measure(|| shown_as_it_is(&source.parts().html));
             match blocking_of(page.parts().html.len(), shown).await {
                 Ok(html) => page.with_html(html),
                 Err(_) => page,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_core::ids::{PageId, RunId};
-use orbweaver_engine::{CodedError, CrawlDataHost, LinkColumns, Page, PageRow, RunInfo};
+use orbweaver_engine::{CodedError, CrawlDataHost, HostWork, LinkColumns, Page, PageRow, RunInfo};
 use orbweaver_pipeline::{Document, blocking};
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
@@ -89,6 +89,7 @@ impl CrawlDataHost for CallHost {
         run: i64,
         after: Option<i64>,
         pages: u32,
+        account: &HostWork,
     ) -> Result<LinkColumns, CodedError> {
         let project = self.principal.project;
         let graph = self
@@ -114,8 +115,8 @@ impl CrawlDataHost for CallHost {
             .run_links(project, RunId(run), from, pages, MAX_LINK_BYTES)
             .await
             .map_err(|error| internal(&error))?;
-        let graph = graph.clone();
-        blocking(move || graph.columns(&links))
+        let (graph, account) = (graph.clone(), account.clone());
+        blocking(move || account.measure(|| graph.columns(&links)))
             .await
             .map_err(|error| internal(&error))?
             .map_err(|error| internal(&error))

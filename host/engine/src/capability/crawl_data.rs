@@ -13,10 +13,14 @@ use crate::error::{CodedError, ErrorCode};
 use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
+use crate::host::work::HostWork;
 use crate::memory::MemoryCharge;
 
 /// Most pages or links per request.
 const MAX_BATCH: u32 = 10_000;
+/// Rows of pages that are read from the database at once: a URL may have 16 KiB, and the rows count as the
+/// call's memory once they are there.
+const ROWS_AT_ONCE: u32 = 1_000;
 /// Operations of one call: each reads from the database.
 const MAX_OPERATIONS: u32 = 100_000;
 
@@ -26,6 +30,7 @@ pub(crate) struct CrawlDataCapability {
     grants: Arc<EffectivePermissions>,
     requests: Arc<RequestBudget>,
     operations: AtomicU32,
+    account: HostWork,
     /// For the graph of links that the host holds.
     graph: Mutex<Option<MemoryCharge>>,
 }
@@ -35,12 +40,14 @@ impl CrawlDataCapability {
         host: &Arc<dyn Host>,
         grants: &Arc<EffectivePermissions>,
         requests: &Arc<RequestBudget>,
+        account: &HostWork,
     ) -> Self {
         Self {
             host: Arc::clone(host),
             grants: Arc::clone(grants),
             requests: Arc::clone(requests),
             operations: AtomicU32::new(0),
+            account: account.clone(),
             graph: Mutex::new(None),
         }
     }
@@ -58,9 +65,27 @@ impl CrawlDataCapability {
         run: i64,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<PageRow>, CodedError> {
+    ) -> Result<Vec<PageRow>, CallFailure> {
         let limit = limit.clamp(1, MAX_BATCH);
-        self.granted()?.pages(run, after, limit).await
+        let crawls = self.granted()?;
+        let (mut rows, mut after) = (Vec::new(), after);
+        let mut held = self.requests.hold(0)?;
+        let mut bytes = 0;
+        let mut left = limit;
+        while left > 0 {
+            let asked = left.min(ROWS_AT_ONCE);
+            let more = crawls.pages(run, after, asked).await?;
+            let row_bytes = |row: &PageRow| (size_of::<PageRow>() + row.url.len()) as u64;
+            bytes += more.iter().map(row_bytes).sum::<u64>();
+            held.resize(bytes)?;
+            left -= asked;
+            if (more.len() as u64) < u64::from(asked) {
+                left = 0;
+            }
+            after = more.last().map_or(after, |row| Some(row.id));
+            rows.extend(more);
+        }
+        Ok(rows)
     }
 
     /// Returns links of a run.
@@ -73,9 +98,10 @@ impl CrawlDataCapability {
     ) -> Result<LinkColumns, CallFailure> {
         let pages = pages.clamp(1, MAX_BATCH);
         let crawls = self.granted()?;
+        self.account.check()?;
         // Before the graph is there, and after it has grown.
         self.hold_graph(crawls.graph_bytes(run).await?)?;
-        let links = crawls.links(run, after, pages).await?;
+        let links = crawls.links(run, after, pages, &self.account).await?;
         self.hold_graph(crawls.graph_bytes(run).await?)?;
         Ok(links)
     }
@@ -124,6 +150,7 @@ impl CrawlDataCapability {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU64;
+    use std::time::Duration;
 
     use async_trait::async_trait;
 
@@ -140,6 +167,10 @@ mod tests {
         graph: AtomicU64,
         /// What each request of links adds to it.
         growth: u64,
+        /// What each request of links takes.
+        cpu: Duration,
+        /// Rows of pages.
+        rows: Vec<PageRow>,
         asked: AtomicU32,
     }
 
@@ -161,11 +192,24 @@ mod tests {
             })
         }
 
-        async fn pages(&self, _: i64, _: Option<i64>, _: u32) -> Result<Vec<PageRow>, CodedError> {
-            Ok(Vec::new())
+        async fn pages(
+            &self,
+            _: i64,
+            after: Option<i64>,
+            limit: u32,
+        ) -> Result<Vec<PageRow>, CodedError> {
+            let rows = self.rows.iter().filter(|row| Some(row.id) > after);
+            Ok(rows.take(limit as usize).cloned().collect())
         }
 
-        async fn links(&self, _: i64, _: Option<i64>, _: u32) -> Result<LinkColumns, CodedError> {
+        async fn links(
+            &self,
+            _: i64,
+            _: Option<i64>,
+            _: u32,
+            account: &HostWork,
+        ) -> Result<LinkColumns, CodedError> {
+            account.spend(self.cpu);
             self.asked.fetch_add(1, Ordering::Relaxed);
             self.graph.fetch_add(self.growth, Ordering::Relaxed);
             Ok(LinkColumns::default())
@@ -182,13 +226,18 @@ mod tests {
 
     /// The capability of a call that may use this much memory.
     fn capability(host: &Arc<Crawls>, bytes: u64) -> (CrawlDataCapability, Arc<MemoryBudget>) {
+        let host_cpu = Duration::from_secs(1);
         let all = Permissions::all();
         let grants = Arc::new(EffectivePermissions::new(&all, &all).unwrap());
         let memory = MemoryBudget::new(bytes);
         let limits = LimitsConfig::default().actor.default;
         let requests = Arc::new(RequestBudget::new(&limits, Arc::clone(&memory)));
         let host: Arc<dyn Host> = Arc::<Crawls>::clone(host);
-        (CrawlDataCapability::new(&host, &grants, &requests), memory)
+        let account = HostWork::new(host_cpu);
+        (
+            CrawlDataCapability::new(&host, &grants, &requests, &account),
+            memory,
+        )
     }
 
     #[tokio::test]
@@ -206,6 +255,49 @@ mod tests {
         let refused = crawls.links(1, None, 1).await.unwrap_err();
         assert!(matches!(refused, CallFailure::Refused(error) if error.code == ErrorCode::Budget));
         assert_eq!(host.asked.load(Ordering::Relaxed), per_kind * 2);
+    }
+
+    fn rows(count: i64, url_bytes: usize) -> Vec<PageRow> {
+        let row = |id| PageRow {
+            id,
+            url: "x".repeat(url_bytes),
+            status: 200,
+            bytes: 0,
+        };
+        (1..=count).map(row).collect()
+    }
+
+    #[tokio::test]
+    async fn rows_are_memory_of_the_call_while_they_are_read() {
+        let host = Arc::new(Crawls {
+            rows: rows(4_000, 1_000),
+            ..Crawls::default()
+        });
+        let (crawls, memory) = capability(&host, 3 << 20);
+        let ids = |rows: Vec<PageRow>| rows.iter().map(|row| row.id).collect::<Vec<_>>();
+        let some = crawls.pages(1, Some(10), 2_500).await.unwrap();
+        assert_eq!(ids(some), (11..=2_510).collect::<Vec<_>>());
+        let last = crawls.pages(1, Some(2_000), 10_000).await.unwrap();
+        assert_eq!(ids(last), (2_001..=4_000).collect::<Vec<_>>());
+        assert!((2 << 20..3 << 20).contains(&memory.peak()));
+        let stopped = crawls.pages(1, None, 10_000).await.unwrap_err();
+        let limit = StopReason::Limit(Limit::Memory(3 << 20));
+        assert!(matches!(stopped, CallFailure::Stopped(reason) if reason == limit));
+        assert!(memory.charge(3 << 20).is_ok(), "the rows count on");
+    }
+
+    #[tokio::test]
+    async fn links_end_with_the_hosts_time() {
+        let host = Arc::new(Crawls {
+            cpu: Duration::from_millis(250),
+            ..Crawls::default()
+        });
+        let (crawls, _) = capability(&host, 1 << 20);
+        for _ in 0..4 {
+            crawls.links(1, None, 1).await.unwrap();
+        }
+        let refused = crawls.links(1, None, 1).await.unwrap_err();
+        assert!(matches!(refused, CallFailure::Refused(error) if error.code == ErrorCode::Budget));
     }
 
     #[tokio::test]

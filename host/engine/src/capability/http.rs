@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::{StreamExt as _, TryStreamExt as _};
+use orbweaver_core::limits::MAX_URL_BYTES;
 
 use super::failure::{CallFailure, not_granted, not_offered};
 use super::pages::HostPage;
@@ -168,6 +169,13 @@ impl HttpCapability {
 
 /// Refuses a URL that is not http or https, or that the grants do not allow.
 pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), CodedError> {
+    // The host's rule for every URL, before one of megabytes is read several times.
+    if url.len() > MAX_URL_BYTES {
+        return Err(CodedError::new(
+            ErrorCode::BlockedAddress,
+            format!("the URL is longer than {MAX_URL_BYTES} bytes"),
+        ));
+    }
     let parsed = url::Url::parse(url).map_err(|e| CodedError::invalid(format!("url: {e}")))?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err(CodedError::invalid("url: must be http or https".to_owned()));

@@ -26,7 +26,8 @@ impl Engine {
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
         let roles = calls.iter().map(|call| call.role.clone());
         self.await_roles(roles.collect()).await;
-        self.inner.extract(&self.caller, page, calls).await
+        let asking = (&self.caller, self.account.as_ref());
+        self.inner.extract(asking, page, calls).await
     }
 
     /// Runs a role on a page for a plugin that asks its host for it.
@@ -48,6 +49,10 @@ impl Engine {
         let call = RoleCall {
             role: role.to_owned(),
             options,
+        };
+        let _held = match &self.account {
+            Some(account) => account.hold(page)?,
+            None => None,
         };
         match self.extract(page, vec![call]).await.pop() {
             Some(Ok(json)) => Ok(json.into()),
@@ -84,8 +89,10 @@ impl Engine {
             let found = registry.role(self.project(), role);
             found.map(|(plugin, _)| Arc::clone(plugin))
         };
+        let parsed = Arc::new(parsed);
         if let Some(plugin) = serving {
-            self.inner.check_input(&plugin, &parsed).await?;
+            let (checked, account) = (Arc::clone(&parsed), self.account.clone());
+            self.inner.check_input(&plugin, checked, account).await?;
         }
         Ok(parsed.to_string())
     }
@@ -106,12 +113,12 @@ impl Engine {
     pub async fn run_actor(
         &self,
         name: &str,
-        input: &serde_json::Value,
+        input: &Value,
         host: Arc<dyn Host>,
     ) -> Result<CallOutput, PluginError> {
         self.await_plugin(Kind::Actor, name).await;
         let plugin = self.find(Kind::Actor, name)?;
-        self.inner.check_input(&plugin, input).await?;
+        self.check(&plugin, input).await?;
         let invocation = Invocation::Run(input.to_string().into());
         let called = (plugin, self.caller.clone());
         self.inner.run(called, invocation, host).await
@@ -126,13 +133,13 @@ impl Engine {
     pub async fn run_actor_in_background(
         &self,
         name: &str,
-        input: &serde_json::Value,
+        input: &Value,
         host: Arc<dyn Host>,
         budget: RunBudget,
     ) -> Result<CallOutput, PluginError> {
         self.await_plugin(Kind::Actor, name).await;
         let plugin = self.find(Kind::Actor, name)?;
-        self.inner.check_input(&plugin, input).await?;
+        self.check(&plugin, input).await?;
         let invocation = Invocation::Run(input.to_string().into());
         self.inner
             .run_in_background((plugin, self.caller.clone()), invocation, host, budget)
@@ -149,7 +156,7 @@ impl Engine {
         &self,
         domain: &str,
         path: &str,
-        params: &serde_json::Value,
+        params: &Value,
         host: Arc<dyn Host>,
     ) -> Result<CallOutput, PluginError> {
         self.await_fetchers().await;
@@ -159,7 +166,7 @@ impl Engine {
             kind: "fetcher",
             name: domain.to_owned(),
         })?;
-        self.inner.check_input(&plugin, params).await?;
+        self.check(&plugin, params).await?;
         let invocation = Invocation::Fetch(domain.into(), path.into(), params.to_string().into());
         let called = (plugin, self.caller.clone());
         self.inner.run(called, invocation, host).await
@@ -233,10 +240,18 @@ impl Engine {
         &self,
         kind: Kind,
         name: &str,
-        input: &serde_json::Value,
+        input: &Value,
     ) -> Result<(), PluginError> {
         let plugin = self.find(kind, name)?;
-        self.inner.check_input(&plugin, input).await
+        self.check(&plugin, input).await
+    }
+
+    async fn check(&self, plugin: &Arc<Plugin>, input: &Value) -> Result<(), PluginError> {
+        if plugin.input.is_none() {
+            return Ok(());
+        }
+        let input = Arc::new(input.clone());
+        self.inner.check_input(plugin, input, None).await
     }
 
     fn find(&self, kind: Kind, name: &str) -> Result<Arc<Plugin>, PluginError> {

@@ -95,8 +95,15 @@ fn values(
         None => Arc::new(NoHost),
     };
     let (grants, limits) = (&plugin.grants, &plugin.limits);
-    let capabilities = Capabilities::new(&host, grants, limits, memory, plugin.id(), meter);
-    Arc::new(capabilities)
+    Arc::new(Capabilities::new(
+        &host,
+        grants,
+        limits,
+        memory,
+        plugin.id(),
+        meter,
+        &runtime.host_work(limits, memory),
+    ))
 }
 
 fn failure(plugin: &Plugin, store: &Store<State>, error: &wasmtime::Error) -> PluginError {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::work::HostWork;
 use crate::error::CodedError;
 use crate::page::Page;
 
@@ -24,12 +25,13 @@ pub trait CrawlDataHost: Send + Sync {
         limit: u32,
     ) -> Result<Vec<PageRow>, CodedError>;
 
-    /// Internal links of the next `pages` pages after page `after`.
+    /// Internal links of the next `pages` pages after page `after`. What that takes is spent on `account`.
     async fn links(
         &self,
         run: i64,
         after: Option<i64>,
         pages: u32,
+        account: &HostWork,
     ) -> Result<LinkColumns, CodedError>;
 
     /// Bytes that the host holds until the call's end to answer [`links`](Self::links) of a run, as far as is

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Inner;
 use crate::error::PluginError;
 use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, Session};
+use crate::host::work::HostWork;
 use crate::inputs::{Inputs, NO_OPTIONS, Outputs, Plan};
 use crate::journal::Caller;
 use crate::lane::Lane;
@@ -16,16 +17,16 @@ use crate::registry::Visible;
 use crate::task;
 
 impl Inner {
-    /// Runs roles on a page; the answers are in the order of `calls`.
+    /// Runs roles on a page; the answers are in the order of `calls`. What that takes is spent on `account`.
     #[crate::boxed]
     pub async fn extract(
         &self,
-        caller: &Caller,
+        (caller, account): (&Caller, Option<&HostWork>),
         page: &Arc<Page>,
         calls: Vec<RoleCall>,
     ) -> Vec<RoleResult> {
         let registry = self.registry();
-        let visible = Visible::new(&registry, caller);
+        let visible = Visible::new(&registry, caller).spending(account);
         let plan = Plan::of(visible, &calls);
         let outputs = self.outputs(page, visible, plan).await;
         let (mut answers, open) = Answers::known(calls, &outputs);
@@ -238,6 +239,7 @@ impl Groups {
                             caller: visible.caller().clone(),
                             calls: vec![(place, call)],
                             inputs: Inputs::of(plugin, outputs),
+                            account: visible.account().cloned(),
                         };
                         groups.insert(behind.map_or(groups.len(), |at| at + 1), group);
                     }

@@ -46,6 +46,7 @@ impl Loader {
                         caller: None,
                         calls,
                         inputs: Inputs::default(),
+                        account: None,
                     };
                     Ok(first_failure(
                         Session::new(&runtime, &page).run(&group, begin),
@@ -61,6 +62,7 @@ impl Loader {
                     caller: None,
                     calls,
                     inputs: Inputs::default(),
+                    account: None,
                 };
                 first_failure(task::extract(runtime, group, page).await)
             }

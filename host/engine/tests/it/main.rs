@@ -23,6 +23,7 @@ mod hooks;
 mod hostile;
 mod hostile_actors;
 mod hostile_async;
+mod hostile_extraction;
 mod hostile_jobs;
 mod hostile_kinds;
 mod hostile_memory;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orbweaver_engine::{
     CodedError, CrawlDataHost, Engine, ErrorCode, ExtractionHost, FetchRequest, Grants, Host,
-    HttpHost, Kind, LinkColumns, Page, PageParts, PageRow, RenderingHost, RunInfo, Source, WaitFor,
+    HostWork, HttpHost, Kind, LinkColumns, Page, PageParts, PageRow, RenderingHost, RunInfo,
+    Source, WaitFor,
 };
 use serde_json::{Value, json};
 
@@ -158,8 +159,10 @@ impl ExtractionHost for Web {
         role: &str,
         page: Arc<Page>,
         options: &str,
+        account: &HostWork,
     ) -> Result<String, CodedError> {
-        self.0.extract_for_plugin(role, &page, options).await
+        let engine = self.0.spending(account);
+        engine.extract_for_plugin(role, &page, options).await
     }
 }
 
@@ -198,6 +201,7 @@ impl CrawlDataHost for Web {
         _run: i64,
         _after: Option<i64>,
         _pages: u32,
+        _account: &HostWork,
     ) -> Result<LinkColumns, CodedError> {
         Ok(LinkColumns {
             from_page: vec![3, 3],

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use orbweaver_engine::{
     CodedError, Engine, EngineConfig, ErrorCode, ExtractionHost, FetchRequest, Grants, Host,
-    HttpHost, Json, Kind, Page, PageParts, PluginError, PluginInfo, RoleCall, Source,
+    HostWork, HttpHost, Json, Kind, Page, PageParts, PluginError, PluginInfo, RoleCall, Source,
 };
 
 /// The folder of the built fixtures.
@@ -173,8 +173,9 @@ impl ExtractionHost for TestHost {
         role: &str,
         page: Arc<Page>,
         options: &str,
+        account: &HostWork,
     ) -> Result<String, CodedError> {
-        let engine = self.engine.as_ref().unwrap();
+        let engine = self.engine.as_ref().unwrap().spending(account);
         engine.extract_for_plugin(role, &page, options).await
     }
 }

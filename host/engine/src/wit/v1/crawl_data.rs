@@ -7,6 +7,7 @@ use super::bindings::extractor::orbweaver::plugin::types;
 use super::errors::told;
 use crate::capability::failure::CallFailure;
 use crate::capability::pages::HostPage;
+use crate::host::crawl_data::PageRow;
 use crate::state::State;
 
 type GuestResult<T> = wasmtime::Result<Result<T, types::Error>>;
@@ -35,16 +36,17 @@ impl crawl_data::Host for State {
     ) -> GuestResult<Vec<crawl_data::PageRow>> {
         let capabilities = self.capabilities()?;
         let rows = capabilities.crawl_data.pages(run, after, limit).await;
-        Ok(rows.map_err(|error| told(&self.meter, error)).map(|rows| {
-            rows.into_iter()
-                .map(|row| crawl_data::PageRow {
-                    id: row.id,
-                    url: row.url,
-                    status: row.status,
-                    bytes: row.bytes,
-                })
-                .collect()
-        }))
+        let row = |row: PageRow| crawl_data::PageRow {
+            id: row.id,
+            url: row.url,
+            status: row.status,
+            bytes: row.bytes,
+        };
+        match rows {
+            Ok(rows) => Ok(Ok(rows.into_iter().map(row).collect())),
+            Err(CallFailure::Refused(error)) => Ok(Err(told(&self.meter, error))),
+            Err(CallFailure::Stopped(reason)) => Err(reason.into()),
+        }
     }
 
     async fn links(

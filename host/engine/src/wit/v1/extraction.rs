@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use orbweaver_core::json_values;
 use orbweaver_dom::Limits;
 use wasmtime::component::{Accessor, HasSelf, Resource};
 
@@ -18,8 +19,9 @@ use crate::state::State;
 
 type Answer = wasmtime::Result<Result<String, types::Error>>;
 
-/// Most bytes of an extraction's options: a configuration, not a document.
-const MAX_OPTIONS: usize = 1 << 20;
+/// Most bytes of an extraction's options, as of those that a request gives: a configuration, not a
+/// document.
+const MAX_OPTIONS: usize = 64 << 10;
 
 /// What an extraction needs of its caller. Extractors read the snapshot, and the guest's handle keeps
 /// it alive: its memory and the time of its parse are this guest's.
@@ -29,8 +31,8 @@ struct Given {
     turn: ParseTurn,
     page: Arc<Page>,
     limits: Limits,
-    /// The role and the options, which the host holds twice until the answer: a guest may begin a
-    /// thousand extractions.
+    /// The role and the options, which the host holds twice until the answer, and the options' values: a
+    /// guest may begin a thousand extractions.
     _held: MemoryCharge,
 }
 
@@ -41,7 +43,10 @@ impl State {
         role: &str,
         options: &str,
     ) -> wasmtime::Result<Given> {
-        let held = 2 * (role.len() as u64 + options.len() as u64);
+        let mut held = 2 * (role.len() as u64 + options.len() as u64);
+        if options.len() <= MAX_OPTIONS {
+            held += json_values::memory(options.as_bytes());
+        }
         let held = self.memory.charge(held)?;
         let capabilities = self.capabilities()?;
         let of_guest = self.table.get_mut(page)?;
@@ -58,15 +63,22 @@ impl State {
 }
 
 impl Given {
-    async fn extract(self, role: &str, options: &str) -> Answer {
+    /// Runs the role; `goes_on` says whether the guest does meanwhile.
+    async fn extract(self, role: &str, options: &str, goes_on: bool) -> Answer {
         if options.len() > MAX_OPTIONS {
             let error = CodedError::invalid(format!("options: at most {MAX_OPTIONS} bytes"));
             return Ok(Err(told(&self.meter, error)));
         }
         parse(&self.page, self.limits, &self.meter, &self.turn).await?;
         let extraction = &self.capabilities.extraction;
-        let answer = extraction.extract(role, self.page, options).await;
-        Ok(answer.map_err(|error| told(&self.meter, error)))
+        let answer = async {
+            let _turn = match goes_on {
+                true => Some(extraction.turn().await?),
+                false => None,
+            };
+            extraction.extract(role, self.page, options).await
+        };
+        Ok(answer.await.map_err(|error| told(&self.meter, error)))
     }
 }
 
@@ -80,7 +92,7 @@ impl extraction::HostWithStore<State> for HasSelf<State> {
         options: String,
     ) -> Answer {
         let given = accessor.with(|mut access| access.get().given(&page, &role, &options))?;
-        let answer = given.extract(&role, &options).await;
+        let answer = given.extract(&role, &options, true).await;
         accessor.with(|mut access| {
             access
                 .get()
@@ -97,7 +109,7 @@ impl extraction_sync::Host for State {
     async fn extract(&mut self, role: String, page: Resource<HostPage>, options: String) -> Answer {
         let answer = self
             .given(&page, &role, &options)?
-            .extract(&role, &options)
+            .extract(&role, &options, false)
             .await;
         self.table.get_mut(&page)?.recharge()?;
         answer
