@@ -356,7 +356,8 @@ impl SiteFiles {
             self.note(&origin, &made).await;
             made
         };
-        let is_old = |stored: &Stored<Arc<RobotsAnswer>>| again && stored.failed;
+        let is_old =
+            |stored: &Stored<Arc<RobotsAnswer>>| again && stored.value.robots.is_unreachable();
         let entry = self.robots.entry(origin.clone());
         let entry = entry.or_insert_with_if(made, is_old).await;
         RobotsRead {

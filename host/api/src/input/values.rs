@@ -138,7 +138,7 @@ mod tests {
     fn a_long_list_is_no_tree() {
         let list = |items: usize| format!(r#"{{"urls":["x"{}]}}"#, r#","x""#.repeat(items - 1));
         check_values(list(100_001).as_bytes(), &[]).expect("a long list");
-        let why = refused(&list(MOST.all));
+        let why = refused(&list(MAX_VALUES.all));
         assert_eq!(why, "urls: must leave the body at most 250000 values");
         let tree = format!(
             r#"{{"few":[1],"deep":{{"a":[{}0]}}}}"#,

@@ -1,6 +1,7 @@
 //! The link graph of a run: incoming links of its pages, and pages without any.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
