@@ -221,7 +221,7 @@ async fn invalid_fields_are_refused_by_name() {
             vec![json!(["(?=x)"]), json!(["(a{1000}){1000}"])],
         ),
         // Each byte of a URL would take a step for each of its states.
-        ("exclude_paths[0]", vec![json!(["a[ab]{400}00c", "a"])]),
+        ("exclude_paths[0]", vec![json!(["a[ab]{400}00c"])]),
         (
             "webhook_url",
             vec![

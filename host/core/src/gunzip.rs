@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn one_member_is_decoded_whole() {
-        for length in [0, 1, 1_000, 38_000, 500_000] {
+        for length in [0, 1, 1_000, 38_000, 400_000] {
             let content = text(length);
             assert_eq!(gunzip(&gzip(&content), 1 << 20).unwrap(), content);
         }
@@ -145,7 +145,7 @@ mod tests {
         // More than is asked for, more than usual, and a body that is larger than usual.
         assert_eq!(gunzip(&body, content.len() - 1), None);
         assert_eq!(gunzip(&gzip(&vec![b'a'; 700_000]), max), None);
-        assert_eq!(gunzip(&gzip(&text(MOST_CONTENT + 1)), 4 << 20), None);
+        assert_eq!(gunzip(&gzip(&text(20_000).repeat(40)), 4 << 20), None);
         // A length that is not the content's.
         for length in [0_u32, 19_999, 20_001, 700_000] {
             let mut lying = body.clone();

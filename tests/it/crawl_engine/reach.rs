@@ -4,7 +4,7 @@ use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{RunState, SkipReason};
 use serde_json::json;
 
-use super::ground::{Answer, Ground};
+use super::ground::{Answer, Ground, Hit};
 use super::{crawl, pages, paths, promises, spec};
 use crate::support::Service;
 
@@ -372,11 +372,11 @@ async fn only_as_many_sitemaps_are_read_as_needed(service: Service) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_at_its_time_limit_ends_and_keeps_its_pages() {
     let service = Service::with(|config| config.crawl.max_age_seconds = 2).await;
-    let ground = Ground::of(|hit| match hit.path.as_str() {
+    let answer = |hit: &Hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         _ => Answer::page("x", &["/next"]),
-    })
-    .await;
+    };
+    let ground = Ground::of(answer).await;
     let slow = CrawlSpec {
         delay_ms: 3_600_000,
         respect_robots: false,
@@ -385,10 +385,12 @@ async fn a_run_at_its_time_limit_ends_and_keeps_its_pages() {
     let run = crawl(&service, &slow).await;
     assert_eq!((run.status, run.page_count), (RunState::Done, 1));
     assert!(run.error_message.unwrap().contains("2 seconds"));
-    // The slow robots.txt leaves no time for a page.
+    // After its robots.txt, another host leaves no time for a page.
+    let other = Ground::of(answer).await;
     let none = CrawlSpec {
+        delay_ms: 3_600_000,
         respect_robots: true,
-        ..slow
+        ..spec(&other.url("/"))
     };
     let run = crawl(&service, &none).await;
     assert_eq!((run.status, run.page_count), (RunState::Failed, 0));

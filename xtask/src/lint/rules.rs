@@ -29,7 +29,6 @@ const OWNERS: &[(&str, &str)] = &[
     ("wasmtime-wasi-io", "orbweaver-engine"),
     ("sqlx", "orbweaver-store"),
     ("sqlx-macros", "orbweaver-store"),
-    ("reqwest", "orbweaver-fetch"),
     ("object_store", "orbweaver-blobs"),
 ];
 

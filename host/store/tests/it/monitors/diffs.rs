@@ -254,7 +254,7 @@ async fn errors_are_compared_by_status(options: Options) {
         ("/403", 403, "2"),
         ("/404", 404, "2"),
         ("/moved", 302, "2"),
-        ("/other", 404, "1"),
+        ("/other", 404, "2"),
     ];
     let old = crawl(&store, project, now(), &old).await;
     let new = crawl(&store, project, now() + seconds(300), &new).await;
