@@ -197,7 +197,7 @@ async fn a_key_in_its_grace_period_stays_when_the_new_one_is_revoked() {
         old.get(LOGS).await.ok();
         let keys = old.get(KEYS).await.ok();
         let mine = keys["items"].as_array().unwrap();
-        let mine = mine.iter().find(|key| key["prefix"] == &KEY[..12]);
+        let mine = mine.iter().find(|key| key["prefix"] == KEY[..12]);
         assert_eq!(mine.unwrap()["expires_at"], Value::Null, "{keys}");
         let path = format!("{KEYS}/{}", &KEY[..12]);
         let last = old.send("DELETE", &path, &[], b"").await;

@@ -76,6 +76,11 @@ impl Items {
     }
 }
 
+/// Whether an element is a comment or an answer: what others say, with an author and a date of its own.
+pub fn is_answer(item: Node<'_>) -> bool {
+    item.has_attr(attr::ITEMSCOPE) && is_of(item, &["Comment", "UserComments", "Answer"])
+}
+
 /// Whether a property is that of a person or an organisation that another item names.
 fn is_of_somebody(property: Node<'_>) -> bool {
     items(property).next().is_some_and(|item| {

@@ -7,6 +7,7 @@ use crate::Sources;
 use crate::class::Class;
 use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner};
+use crate::items;
 use crate::marks::{Marks, has, time_value};
 use crate::names;
 use crate::profile::leads_to_profile;
@@ -164,7 +165,7 @@ impl Nearby {
                 self.footer_end = node.end();
             }
             let class = Class::of(node);
-            if class.elsewhere {
+            if class.elsewhere || items::is_answer(node) {
                 id = node.end();
                 continue;
             }

@@ -37,6 +37,12 @@ fn what_others_say_has_dates_and_authors_of_its_own() {
     let linked = item("Comment", "<a rel=author>Otto Rezensent</a>");
     let linked = format!("<h1>On webs</h1><p class=byline>By Anna Weber</p>{linked}");
     assert_eq!(facts(&linked).author.as_deref(), Some("Anna Weber"));
+    let alone = item(
+        "Comment",
+        "By <b itemprop=author>Otto Lee</b> <time itemprop=dateCreated datetime=2024-06-01>June 1</time>",
+    );
+    let found = facts(&format!("<h1>On webs</h1><p>The text.</p>{alone}"));
+    assert_eq!((found.author, found.published), (None, None));
     let picture = "<meta itemprop=image content=/otto.png>";
     for kind in ["Review", "Person", "Organization"] {
         assert_eq!(facts(&item(kind, picture)).image, None, "{kind}");
