@@ -1,5 +1,7 @@
 //! A page with every kind of link, and lists.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::time::Duration;
 
 use orbweaver_actor_check_links::{Input, MAX_PAGE_LINKS, MAX_RETRIES, run, run_within};

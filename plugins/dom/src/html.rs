@@ -178,6 +178,7 @@ mod tests {
     }
 
     /// The inner HTML of a body with this source.
+    #[expect(clippy::expect_used, reason = "a test fails by panicking")]
     fn body(html: &str) -> String {
         let snapshot = crate::parse(&format!("<body>{html}"));
         let view = snapshot.view().expect("a view");

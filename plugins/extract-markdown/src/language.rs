@@ -164,7 +164,7 @@ fn lower_case(name: &str) -> Cow<'_, str> {
 fn is_language(word: &str) -> bool {
     let lower = word.bytes().map(|b| b.to_ascii_lowercase());
     let compare = |known: &&str| known.bytes().cmp(lower.clone());
-    LANGUAGES.binary_search_by(|known| compare(known)).is_ok()
+    LANGUAGES.binary_search_by(compare).is_ok()
 }
 
 /// Names and usual short names of languages, as Linguist, Pygments, Prism and highlight.js have them.
