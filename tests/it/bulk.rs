@@ -118,12 +118,12 @@ async fn a_hundred_urls_are_scanned_concurrently() {
 
 #[tokio::test]
 async fn a_batch_answers_with_what_it_has_before_the_request_s_time_is_over() {
-    // Pages are begun in the first twelve seconds.
-    let service = Service::with(|config| config.http.request_timeout_ms = Millis(15_000)).await;
+    // Pages are begun in the first eight seconds.
+    let service = Service::with(|config| config.http.request_timeout_ms = Millis(10_000)).await;
     let site = Site::start().await;
     let urls = [
         site.url("/article"),
-        site.url("/slow/12100"),
+        site.url("/slow/8100"),
         site.url("/echo"),
     ];
     let body = json!({"urls": urls, "concurrency": 1});
@@ -132,7 +132,7 @@ async fn a_batch_answers_with_what_it_has_before_the_request_s_time_is_over() {
     let ok: Vec<bool> = items.iter().map(|item| item["ok"] == true).collect();
     assert_eq!(ok, [true, true, false], "{answer}");
     let why = items[2]["error"].as_str().expect("why");
-    assert!(why.contains("longer than 12 seconds"), "{why}");
+    assert!(why.contains("longer than 8 seconds"), "{why}");
     assert!(why.contains("not billed"), "{why}");
     assert_eq!(site.hits("/echo"), 0);
     assert_eq!(service.billed().await, (2, 0));
