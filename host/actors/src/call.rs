@@ -135,7 +135,7 @@ impl CallError {
     /// The message as clients see it: the cause of an internal error is in the log only.
     pub(crate) fn client_message(&self) -> String {
         if self.is_internal() {
-            return "internal error; search the log for this X-Request-Id".to_owned();
+            return "internal error; search the log for the request id of the run".to_owned();
         }
         self.to_string()
     }

@@ -1,8 +1,8 @@
 //! Capabilities: the host services that a plugin may use, one module each.
 //!
 //! Each module is the engine's side of one service: it checks the grant, counts the budgets and
-//! charges the memory before calling the trait that the server implements (`host`). The
-//! functions that guests import are linked in `wit`, one module per interface.
+//! charges the memory before calling the trait that the server implements (`host`), in a task of its own
+//! (`host_tasks`). The functions that guests import are linked in `wit`, one module per interface.
 
 pub(crate) mod crawl_data;
 pub(crate) mod extraction;
@@ -55,11 +55,11 @@ impl Capabilities {
     ) -> Self {
         let requests = Arc::new(RequestBudget::new(limits, Arc::clone(memory)));
         Self {
-            http: HttpCapability::new(host, grants, limits, &requests),
-            rendering: RenderingCapability::new(host, grants, &requests),
-            extraction: ExtractionCapability::new(host, grants, account),
-            crawl_data: CrawlDataCapability::new(host, grants, &requests, account),
-            state: StateCapability::new(host, grants, plugin),
+            http: HttpCapability::new(host, grants, limits, &requests, meter),
+            rendering: RenderingCapability::new(host, grants, &requests, meter),
+            extraction: ExtractionCapability::new(host, grants, account, meter),
+            crawl_data: CrawlDataCapability::new(host, grants, &requests, account, meter),
+            state: StateCapability::new(host, grants, plugin, meter),
             job: JobCapability::new(host, limits.wall(), meter),
             requests,
         }

@@ -29,6 +29,7 @@ mod folder_scan;
 mod grants;
 mod hook;
 mod host;
+mod host_tasks;
 mod imports;
 mod inner;
 mod inputs;

@@ -1,9 +1,13 @@
 //! Separate threads for guests that wait, and for long work on their behalf.
 
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use crate::error::PluginError;
+use crate::host_tasks::{self, HostTasks};
 use crate::tenancy::lower_priority;
 
 /// Threads for CPU-bound work per guest thread; further work waits.
@@ -11,7 +15,13 @@ const BLOCKING_PER_THREAD: usize = 4;
 
 /// Threads for guests that wait, separate from the service's, so that a busy guest delays other
 /// guests but not requests. Parses, and checks of long inputs and answers, use further threads.
-pub(crate) struct Tasks(Option<tokio::runtime::Runtime>, tokio::runtime::Handle);
+pub(crate) struct Tasks {
+    /// `None` once it is being dropped.
+    runtime: Option<tokio::runtime::Runtime>,
+    handle: tokio::runtime::Handle,
+    /// Turns of its guests' parses and searches.
+    turns: Arc<Semaphore>,
+}
 
 impl Tasks {
     pub fn new(threads: usize) -> std::io::Result<Self> {
@@ -32,12 +42,16 @@ impl Tasks {
             .enable_all()
             .build()?;
         let handle = runtime.handle().clone();
-        Ok(Self(Some(runtime), handle))
+        Ok(Self {
+            runtime: Some(runtime),
+            handle,
+            turns: host_tasks::turns(),
+        })
     }
 
     /// Handle of the runtime.
     pub fn handle(&self) -> &tokio::runtime::Handle {
-        &self.1
+        &self.handle
     }
 
     /// Runs CPU-bound work on blocking threads.
@@ -48,23 +62,25 @@ impl Tasks {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PluginError> {
-        self.1.spawn_blocking(work).await.map_err(join_error)
+        let done = self.handle.spawn_blocking(work).await;
+        done.map_err(join_error)
     }
 
-    /// Runs a future on these threads; dropping the returned one ends it.
+    /// Runs a future on these threads; dropping the returned one ends it. What the host does for a guest
+    /// in it runs on the calling task's threads.
     pub fn spawn<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Spawned<T> {
-        // The lines of a plugin carry the caller's request id, which is in its span.
-        Spawned(self.1.spawn(future.in_current_span()))
+        let for_host = HostTasks::of_guest(&self.handle, &self.turns);
+        Spawned::on(&self.handle, for_host.scope(future))
     }
 }
 
 impl Drop for Tasks {
     fn drop(&mut self) {
         // Blocking shutdown is not allowed on asynchronous threads, and not needed.
-        if let Some(runtime) = self.0.take() {
+        if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
@@ -81,6 +97,17 @@ fn join_error(error: tokio::task::JoinError) -> PluginError {
 
 /// A task that is aborted when this is dropped.
 pub(crate) struct Spawned<T>(JoinHandle<T>);
+
+impl<T: Send + 'static> Spawned<T> {
+    /// Runs a future on the threads of a runtime.
+    pub fn on(
+        threads: &tokio::runtime::Handle,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Self {
+        // The lines of a plugin carry the caller's request id, which is in its span.
+        Self(threads.spawn(future.in_current_span()))
+    }
+}
 
 impl<T> Future for Spawned<T> {
     type Output = Result<T, PluginError>;

@@ -14,7 +14,9 @@ use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 use crate::host::work::HostWork;
+use crate::host_tasks::HostTasks;
 use crate::memory::MemoryCharge;
+use crate::meter::Meter;
 
 /// Most pages or links per request.
 const MAX_BATCH: u32 = 10_000;
@@ -24,15 +26,17 @@ const ROWS_AT_ONCE: u32 = 1_000;
 /// Operations of one call: each reads from the database.
 const MAX_OPERATIONS: u32 = 100_000;
 
-/// Access of one call to finished crawls.
+/// Access of one call to finished crawls. All clones share its budgets.
+#[derive(Clone)]
 pub(crate) struct CrawlDataCapability {
     host: Arc<dyn Host>,
     grants: Arc<EffectivePermissions>,
     requests: Arc<RequestBudget>,
-    operations: AtomicU32,
+    operations: Arc<AtomicU32>,
     account: HostWork,
+    meter: Arc<Meter>,
     /// For the graph of links that the host holds.
-    graph: Mutex<Option<MemoryCharge>>,
+    graph: Arc<Mutex<Option<MemoryCharge>>>,
 }
 
 impl CrawlDataCapability {
@@ -41,26 +45,41 @@ impl CrawlDataCapability {
         grants: &Arc<EffectivePermissions>,
         requests: &Arc<RequestBudget>,
         account: &HostWork,
+        meter: &Arc<Meter>,
     ) -> Self {
         Self {
             host: Arc::clone(host),
             grants: Arc::clone(grants),
             requests: Arc::clone(requests),
-            operations: AtomicU32::new(0),
+            operations: Arc::default(),
             account: account.clone(),
-            graph: Mutex::new(None),
+            meter: Arc::clone(meter),
+            graph: Arc::default(),
         }
     }
 
     /// Returns a finished run.
     #[crate::boxed]
     pub async fn run(&self, id: i64) -> Result<RunInfo, CodedError> {
-        self.granted()?.run(id).await
+        let this = self.clone();
+        let work = async move { this.granted()?.run(id).await };
+        HostTasks::current().run(&self.meter, work).await
     }
 
     /// Returns pages of a run.
     #[crate::boxed]
     pub async fn pages(
+        &self,
+        run: i64,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<PageRow>, CallFailure> {
+        let this = self.clone();
+        let work = async move { this.pages_here(run, after, limit).await };
+        HostTasks::current().run(&self.meter, work).await
+    }
+
+    async fn pages_here(
         &self,
         run: i64,
         after: Option<i64>,
@@ -96,6 +115,17 @@ impl CrawlDataCapability {
         after: Option<i64>,
         pages: u32,
     ) -> Result<LinkColumns, CallFailure> {
+        let this = self.clone();
+        let work = async move { this.links_here(run, after, pages).await };
+        HostTasks::current().run(&self.meter, work).await
+    }
+
+    async fn links_here(
+        &self,
+        run: i64,
+        after: Option<i64>,
+        pages: u32,
+    ) -> Result<LinkColumns, CallFailure> {
         let pages = pages.clamp(1, MAX_BATCH);
         let crawls = self.granted()?;
         self.account.check()?;
@@ -123,10 +153,14 @@ impl CrawlDataCapability {
     /// Returns a stored page. Its body counts as fetched bytes.
     #[crate::boxed]
     pub async fn open_page(&self, page: i64) -> Result<HostPage, CallFailure> {
-        let crawls = self.granted()?;
-        self.requests.bytes_left()?;
-        let page = crawls.open_page(page).await?;
-        self.requests.receive(page)
+        let this = self.clone();
+        let work = async move {
+            let crawls = this.granted()?;
+            this.requests.bytes_left()?;
+            let page = crawls.open_page(page).await?;
+            this.requests.receive(page)
+        };
+        HostTasks::current().run(&self.meter, work).await
     }
 
     fn granted(&self) -> Result<&dyn CrawlDataHost, CodedError> {
@@ -234,8 +268,9 @@ mod tests {
         let requests = Arc::new(RequestBudget::new(&limits, Arc::clone(&memory)));
         let host: Arc<dyn Host> = Arc::<Crawls>::clone(host);
         let account = HostWork::new(host_cpu);
+        let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
         (
-            CrawlDataCapability::new(&host, &grants, &requests, &account),
+            CrawlDataCapability::new(&host, &grants, &requests, &account, &meter),
             memory,
         )
     }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
 use super::failure::{not_granted, not_offered};
 use crate::error::{CodedError, ErrorCode};
 use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::work::HostWork;
+use crate::host_tasks::HostTasks;
+use crate::meter::Meter;
 use crate::page::Page;
 
 /// Extractions of one call at the same time; further ones wait. Those under way may exceed the call's
@@ -20,7 +22,8 @@ pub(crate) struct ExtractionCapability {
     host: Arc<dyn Host>,
     grants: Arc<EffectivePermissions>,
     account: HostWork,
-    turns: Semaphore,
+    meter: Arc<Meter>,
+    turns: Arc<Semaphore>,
 }
 
 impl ExtractionCapability {
@@ -28,39 +31,39 @@ impl ExtractionCapability {
         host: &Arc<dyn Host>,
         grants: &Arc<EffectivePermissions>,
         account: &HostWork,
+        meter: &Arc<Meter>,
     ) -> Self {
         Self {
             host: Arc::clone(host),
             grants: Arc::clone(grants),
             account: account.clone(),
-            turns: Semaphore::new(MAX_AT_ONCE),
+            meter: Arc::clone(meter),
+            turns: Arc::new(Semaphore::new(MAX_AT_ONCE)),
         }
-    }
-
-    /// Waits until fewer extractions are under way than a call may have. Only for guests that go on
-    /// meanwhile: one that is stopped until the answer has but one, and the others of its call, which
-    /// stand still with it, would never end.
-    pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>, CodedError> {
-        let turn = self.turns.acquire().await;
-        turn.map_err(|_| CodedError::new(ErrorCode::Cancelled, "the call is being stopped"))
     }
 
     /// Runs a role on a page.
     #[crate::boxed]
     pub async fn extract(
         &self,
-        role: &str,
+        role: String,
         page: Arc<Page>,
-        options: &str,
+        options: String,
     ) -> Result<String, CodedError> {
-        if !self.grants.extract.allows(role) {
-            return Err(not_granted(&self.grants, Need::Extract(role)));
+        if !self.grants.extract.allows(&role) {
+            return Err(not_granted(&self.grants, Need::Extract(&role)));
         }
-        let extractors = self
-            .host
-            .extraction()
-            .ok_or_else(|| not_offered("extractors"))?;
-        self.account.check()?;
-        extractors.extract(role, page, options, &self.account).await
+        let (host, account) = (Arc::clone(&self.host), self.account.clone());
+        let turns = Arc::clone(&self.turns);
+        let work = async move {
+            let _turn = turns
+                .acquire_owned()
+                .await
+                .map_err(|_| CodedError::new(ErrorCode::Cancelled, "the call is being stopped"))?;
+            let extractors = host.extraction().ok_or_else(|| not_offered("extractors"))?;
+            account.check()?;
+            extractors.extract(&role, page, &options, &account).await
+        };
+        HostTasks::current().run(&self.meter, work).await
     }
 }

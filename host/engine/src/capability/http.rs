@@ -12,7 +12,9 @@ use crate::error::{CodedError, ErrorCode, StopReason};
 use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::http::{FetchRequest, ProxyChoice, SecretHeader};
+use crate::host_tasks::HostTasks;
 use crate::limits::Limits;
+use crate::meter::Meter;
 
 /// Most bytes of one request's headers together.
 const MAX_HEADER_BYTES: usize = 64 << 10;
@@ -64,6 +66,7 @@ pub(crate) struct HttpCapability {
     grants: Arc<EffectivePermissions>,
     requests: Arc<RequestBudget>,
     max_timeout_ms: u32,
+    meter: Arc<Meter>,
 }
 
 impl HttpCapability {
@@ -72,12 +75,14 @@ impl HttpCapability {
         grants: &Arc<EffectivePermissions>,
         limits: &Limits,
         requests: &Arc<RequestBudget>,
+        meter: &Arc<Meter>,
     ) -> Self {
         Self {
             host: Arc::clone(host),
             grants: Arc::clone(grants),
             requests: Arc::clone(requests),
             max_timeout_ms: u32::try_from(limits.wall_ms).unwrap_or(u32::MAX),
+            meter: Arc::clone(meter),
         }
     }
 
@@ -85,19 +90,27 @@ impl HttpCapability {
     #[crate::boxed]
     pub async fn fetch(&self, request: GuestRequest) -> Result<HostPage, CallFailure> {
         // Thousands of requests may wait for their turn, each with a large body.
-        let _held = self.requests.hold(request.held_bytes())?;
+        let held = self.requests.hold(request.held_bytes())?;
         let request = self.checked(request)?;
-        let http = self.host.http().ok_or_else(|| not_offered("HTTP"))?;
+        if self.host.http().is_none() {
+            return Err(not_offered("HTTP").into());
+        }
         self.requests.count()?;
-        let _slot = self.requests.slot().await?;
-        let max_bytes = self.requests.bytes_left()?;
-        let page = http
-            .fetch(FetchRequest {
-                max_bytes,
-                ..request
-            })
-            .await?;
-        self.requests.receive(page)
+        let (host, requests) = (Arc::clone(&self.host), Arc::clone(&self.requests));
+        let work = async move {
+            let _held = held;
+            let _slot = requests.slot().await?;
+            let max_bytes = requests.bytes_left()?;
+            let http = host.http().ok_or_else(|| not_offered("HTTP"))?;
+            let page = http
+                .fetch(FetchRequest {
+                    max_bytes,
+                    ..request
+                })
+                .await?;
+            requests.receive(page)
+        };
+        HostTasks::current().run(&self.meter, work).await
     }
 
     /// Sends many requests, at most `concurrency` in parallel; answers are in their order.

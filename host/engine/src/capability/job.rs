@@ -8,6 +8,7 @@ use super::failure::CallFailure;
 use crate::error::{CodedError, ErrorCode};
 use crate::host::Host;
 use crate::host::job::{CallProgress, JobContext};
+use crate::host_tasks::HostTasks;
 use crate::meter::{Meter, measured};
 use crate::output;
 use crate::text::clean;
@@ -66,10 +67,7 @@ impl JobCapability {
     /// Checks an item and passes it on. The check counts as CPU time of the guest.
     #[crate::boxed]
     pub async fn emit(&self, item: String) -> Result<(), CallFailure> {
-        let Some(job) = self.host.job() else {
-            return Err(no_items().into());
-        };
-        if self.context.run_id.is_none() {
+        if self.host.job().is_none() || self.context.run_id.is_none() {
             return Err(no_items().into());
         }
         let most = self.context.max_item_bytes;
@@ -84,7 +82,12 @@ impl JobCapability {
         if let Err(why) = valid {
             return Err(CodedError::failed(format!("emit: the item is not JSON: {why}")).into());
         }
-        Ok(job.emit(item).await?)
+        let host = Arc::clone(&self.host);
+        let work = async move {
+            let job = host.job().ok_or_else(no_items)?;
+            Ok::<_, CallFailure>(job.emit(item).await?)
+        };
+        HostTasks::current().run(&self.meter, work).await
     }
 
     /// Whether the guest is asked to end.

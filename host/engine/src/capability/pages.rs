@@ -1,19 +1,15 @@
 //! Pages that a guest holds, charged to its call's memory budget.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use orbweaver_dom::{Limits, ParseNeed};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 
-use crate::error::StopReason;
+use crate::error::{CodedError, StopReason};
+use crate::host_tasks::HostTasks;
 use crate::memory::{MemoryBudget, MemoryCharge};
-use crate::meter::{Meter, measured};
+use crate::meter::Meter;
 use crate::page::Page;
-
-/// Parses and searches under way for guests at once: each needs a core.
-static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
-    Semaphore::new(std::thread::available_parallelism().map_or(2, std::num::NonZero::get))
-});
 
 /// The host side of the WIT resource `page`. Dropping it releases its memory. (Public only for the
 /// generated bindings; its module is private.)
@@ -95,17 +91,24 @@ pub(crate) async fn parse(
     if page.parsed().is_some() {
         return Ok(());
     }
-    let turn = Arc::clone(turn).lock_owned().await;
-    if page.parsed().is_some() {
-        return Ok(());
-    }
-    let parsing = Arc::clone(page);
-    off_thread(meter, move || {
-        // Held by the work itself, as a turn is.
-        let _turn = turn;
-        drop(Arc::clone(parsing.snapshot_within(&limits)))
-    })
-    .await
+    let tasks = HostTasks::current();
+    let (here, parsing) = (tasks.clone(), Arc::clone(page));
+    let (turn, spender) = (Arc::clone(turn), Arc::clone(meter));
+    let work = async move {
+        let turn = turn.lock_owned().await;
+        if parsing.parsed().is_some() {
+            return Ok(Ok(()));
+        }
+        let parse = move || {
+            // Held by the work itself, as a turn is.
+            let _turn = turn;
+            drop(Arc::clone(parsing.snapshot_within(&limits)));
+        };
+        Ok::<_, CodedError>(here.blocking(&spender, parse).await)
+    };
+    let parsed = tasks.run(meter, work).await;
+    parsed.map_err(|_| StopReason::Cancelled)??;
+    meter.check()
 }
 
 /// Does work on a blocking thread, and counts its time as CPU time of the guest, also if the guest
@@ -117,21 +120,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     meter: &Arc<Meter>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StopReason> {
-    // Held by the work itself: a call that is dropped leaves its thread busy.
-    let turn = TURNS.acquire().await;
-    let spender = Arc::clone(meter);
-    let done = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        let (result, cpu) = measured(work);
-        spender.spend(cpu);
-        result
-    });
-    match done.await {
-        Ok(result) => {
-            meter.check()?;
-            Ok(result)
-        }
-        // The work panicked, or the engine is shutting down: nobody reads the result.
-        Err(_) => Err(StopReason::Cancelled),
-    }
+    let result = HostTasks::current().blocking(meter, work).await?;
+    meter.check()?;
+    Ok(result)
 }

@@ -10,12 +10,15 @@ use crate::error::{CodedError, StopReason};
 use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::rendering::WaitFor;
+use crate::host_tasks::HostTasks;
+use crate::meter::Meter;
 
 /// Access of one call to a browser.
 pub(crate) struct RenderingCapability {
     host: Arc<dyn Host>,
     grants: Arc<EffectivePermissions>,
     requests: Arc<RequestBudget>,
+    meter: Arc<Meter>,
 }
 
 impl RenderingCapability {
@@ -23,11 +26,13 @@ impl RenderingCapability {
         host: &Arc<dyn Host>,
         grants: &Arc<EffectivePermissions>,
         requests: &Arc<RequestBudget>,
+        meter: &Arc<Meter>,
     ) -> Self {
         Self {
             host: Arc::clone(host),
             grants: Arc::clone(grants),
             requests: Arc::clone(requests),
+            meter: Arc::clone(meter),
         }
     }
 
@@ -37,17 +42,23 @@ impl RenderingCapability {
         if !self.grants.render {
             return Err(not_granted(&self.grants, Need::Render).into());
         }
-        let _held = self.requests.hold(url.len())?;
+        let held = self.requests.hold(url.len())?;
         check_url(&self.grants, url)?;
-        let browser = self
-            .host
-            .rendering()
-            .ok_or_else(|| not_offered("browser"))?;
+        if self.host.rendering().is_none() {
+            return Err(not_offered("browser").into());
+        }
         self.requests.count()?;
-        let _slot = self.requests.slot().await?;
-        self.requests.bytes_left()?;
-        let page = browser.render(url, wait_for).await?;
-        self.requests.receive(page)
+        let (host, requests) = (Arc::clone(&self.host), Arc::clone(&self.requests));
+        let url = url.to_owned();
+        let work = async move {
+            let _held = held;
+            let _slot = requests.slot().await?;
+            requests.bytes_left()?;
+            let browser = host.rendering().ok_or_else(|| not_offered("browser"))?;
+            let page = browser.render(&url, wait_for).await?;
+            requests.receive(page)
+        };
+        HostTasks::current().run(&self.meter, work).await
     }
 
     /// Renders many pages, at most `concurrency` in parallel; answers are in their order.

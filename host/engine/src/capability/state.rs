@@ -8,7 +8,9 @@ use crate::error::{CodedError, ErrorCode};
 use crate::grants::{EffectivePermissions, Need};
 use crate::host::Host;
 use crate::host::state::{PluginId, StateError, StateHost, StateValue};
+use crate::host_tasks::HostTasks;
 use crate::kind::Kind;
+use crate::meter::Meter;
 
 /// Longest key in bytes.
 const MAX_KEY_BYTES: usize = 256;
@@ -27,13 +29,19 @@ const MAX_HOOK_OPERATIONS: u32 = 1_000;
 pub(crate) struct StateCapability {
     host: Arc<dyn Host>,
     grants: Arc<EffectivePermissions>,
-    plugin: PluginId,
+    plugin: Arc<PluginId>,
     operations: AtomicU32,
     max_operations: u32,
+    meter: Arc<Meter>,
 }
 
 impl StateCapability {
-    pub fn new(host: &Arc<dyn Host>, grants: &Arc<EffectivePermissions>, plugin: PluginId) -> Self {
+    pub fn new(
+        host: &Arc<dyn Host>,
+        grants: &Arc<EffectivePermissions>,
+        plugin: PluginId,
+        meter: &Arc<Meter>,
+    ) -> Self {
         Self {
             host: Arc::clone(host),
             grants: Arc::clone(grants),
@@ -41,17 +49,20 @@ impl StateCapability {
                 Kind::Hook => MAX_HOOK_OPERATIONS,
                 Kind::Actor | Kind::Fetcher | Kind::Extractor => MAX_OPERATIONS,
             },
-            plugin,
+            plugin: Arc::new(plugin),
             operations: AtomicU32::new(0),
+            meter: Arc::clone(meter),
         }
     }
 
     /// A value; `None` if there is none.
     #[crate::boxed]
     pub async fn get(&self, key: &str) -> Result<Option<StateValue>, CodedError> {
-        let host = self.granted()?;
+        self.check_granted()?;
         check_key(key)?;
-        host.get(&self.plugin, key).await
+        let (call, key) = (self.to_host(), key.to_owned());
+        let work = async move { call.state()?.get(&call.plugin, &key).await };
+        HostTasks::current().run(&self.meter, work).await
     }
 
     /// Writes a value; returns its version.
@@ -63,7 +74,7 @@ impl StateCapability {
         expected: Option<u64>,
         ttl_ms: Option<u64>,
     ) -> Result<u64, StateError> {
-        let host = self.granted()?;
+        self.check_granted()?;
         check_key(key)?;
         if value.len() > MAX_VALUE_BYTES {
             let rule = format!("value: must have at most {MAX_VALUE_BYTES} bytes");
@@ -73,17 +84,31 @@ impl StateCapability {
             let rule = format!("ttl-ms: must be between 1 and {MAX_TTL_MS}");
             return Err(CodedError::invalid(rule).into());
         }
-        let plugin = &self.plugin;
-        host.put(plugin, key, Some(value), expected, ttl_ms).await
+        self.write(key, Some(value), expected, ttl_ms).await
     }
 
     /// Deletes a value.
     #[crate::boxed]
     pub async fn delete(&self, key: &str, expected: Option<u64>) -> Result<(), StateError> {
-        let host = self.granted()?;
+        self.check_granted()?;
         check_key(key)?;
-        host.put(&self.plugin, key, None, expected, None).await?;
+        self.write(key, None, expected, None).await?;
         Ok(())
+    }
+
+    async fn write(
+        &self,
+        key: &str,
+        value: Option<Vec<u8>>,
+        expected: Option<u64>,
+        ttl_ms: Option<u64>,
+    ) -> Result<u64, StateError> {
+        let (call, key) = (self.to_host(), key.to_owned());
+        let work = async move {
+            let state = call.state()?;
+            state.put(&call.plugin, &key, value, expected, ttl_ms).await
+        };
+        HostTasks::current().run(&self.meter, work).await
     }
 
     /// Keys with a prefix behind `after`.
@@ -94,7 +119,7 @@ impl StateCapability {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<String>, CodedError> {
-        let host = self.granted()?;
+        self.check_granted()?;
         for (field, text) in [("prefix", prefix), ("after", after.unwrap_or_default())] {
             if text.len() > MAX_KEY_BYTES || text.chars().any(char::is_control) {
                 return Err(CodedError::invalid(format!(
@@ -103,10 +128,26 @@ impl StateCapability {
             }
         }
         let limit = limit.clamp(1, MAX_KEYS);
-        host.keys(&self.plugin, prefix, after, limit).await
+        let (call, prefix) = (self.to_host(), prefix.to_owned());
+        let after = after.map(str::to_owned);
+        let work = async move {
+            let state = call.state()?;
+            state
+                .keys(&call.plugin, &prefix, after.as_deref(), limit)
+                .await
+        };
+        HostTasks::current().run(&self.meter, work).await
     }
 
-    fn granted(&self) -> Result<&dyn StateHost, CodedError> {
+    fn to_host(&self) -> HostCall {
+        HostCall {
+            host: Arc::clone(&self.host),
+            plugin: Arc::clone(&self.plugin),
+        }
+    }
+
+    /// Counts one operation.
+    fn check_granted(&self) -> Result<(), CodedError> {
         if !self.grants.state {
             return Err(not_granted(&self.grants, Need::State));
         }
@@ -118,8 +159,22 @@ impl StateCapability {
                 format!("the budget of {max} operations on state is exhausted"),
             ));
         }
-        let state = self.host.state();
-        state.ok_or_else(|| not_offered("state"))
+        match self.host.state() {
+            Some(_) => Ok(()),
+            None => Err(not_offered("state")),
+        }
+    }
+}
+
+/// What an operation needs in its task.
+struct HostCall {
+    host: Arc<dyn Host>,
+    plugin: Arc<PluginId>,
+}
+
+impl HostCall {
+    fn state(&self) -> Result<&dyn StateHost, CodedError> {
+        self.host.state().ok_or_else(|| not_offered("state"))
     }
 }
 

@@ -62,11 +62,12 @@ impl HostWork {
         Duration::from_nanos(self.0.spent.load(Ordering::Relaxed))
     }
 
-    /// Charges a page that the host has made for the call, such as a document's HTML, and its parse. A page
-    /// that is parsed is the guest's, which holds it already.
+    /// Charges the HTML of a page that the host has made for the call, such as that of a converted document, and
+    /// the most that its parse needs, until the charge is dropped. Charges nothing for a page that is parsed,
+    /// because the guest holds it already, and nothing outside of a call.
     ///
     /// # Errors
-    /// `budget` if the call's memory does not hold it.
+    /// `budget` if the call's memory has less left.
     pub(crate) fn hold(&self, page: &Page) -> Result<Option<MemoryCharge>, CodedError> {
         let Some(memory) = self.0.memory.as_ref().filter(|_| page.parsed().is_none()) else {
             return Ok(None);

@@ -27,6 +27,7 @@ mod hostile_extraction;
 mod hostile_jobs;
 mod hostile_kinds;
 mod hostile_memory;
+mod hostile_stalls;
 mod hostile_tables;
 mod interrupts;
 mod load;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use orbweaver_store::{KeyState, Revoked, Store};
+use orbweaver_store::{ApiKey, KeyState, Revoked, Store};
 
 use super::Common;
 use super::out::out;
@@ -130,6 +130,10 @@ impl Revoke {
         {
             Revoked::Yes => {
                 eprintln!("Key {} is revoked.", self.prefix);
+                let keys = store.keys(project.id).await?;
+                if let Some(others) = active_namesakes(&keys, &self.prefix, now) {
+                    eprintln!("Still active with the same label: {others}.");
+                }
                 Ok(())
             }
             Revoked::LastActive => bail!(
@@ -153,4 +157,56 @@ fn time(time: Option<DateTime<Utc>>) -> String {
         || "-".to_owned(),
         |time| time.format("%Y-%m-%d %H:%M:%S").to_string(),
     )
+}
+
+/// The prefixes of active keys that have the label of the one just revoked: whoever takes one for the other
+/// would believe that none of that label is left. `None` without any.
+fn active_namesakes(keys: &[ApiKey], revoked: &str, now: DateTime<Utc>) -> Option<String> {
+    let label = keys
+        .iter()
+        .find(|key| key.prefix == revoked)?
+        .label
+        .as_deref();
+    let is_namesake =
+        |key: &&ApiKey| key.label.as_deref() == label && key.state(now) == KeyState::Active;
+    let prefixes: Vec<&str> = keys
+        .iter()
+        .filter(is_namesake)
+        .map(|key| key.prefix.as_str())
+        .collect();
+    (label.is_some() && !prefixes.is_empty()).then(|| prefixes.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use orbweaver_core::ids::KeyId;
+
+    use super::*;
+
+    #[test]
+    fn active_keys_with_the_label_of_a_revoked_one_are_named() {
+        let now = DateTime::<Utc>::UNIX_EPOCH;
+        let key = |id, prefix: &str, label: Option<&str>, is_revoked: bool| ApiKey {
+            id: KeyId(id),
+            prefix: prefix.to_owned(),
+            label: label.map(str::to_owned),
+            created_at: now,
+            last_used_at: None,
+            revoked_at: is_revoked.then_some(now),
+            expires_at: None,
+        };
+        let keys = [
+            key(1, "a", Some("ci"), true),
+            key(2, "b", Some("ci"), false),
+            key(3, "c", Some("ci"), true),
+            key(4, "d", Some("ci"), false),
+            key(5, "e", Some("shop"), true),
+            key(6, "f", None, true),
+            key(7, "g", None, false),
+        ];
+        assert_eq!(active_namesakes(&keys, "a", now).as_deref(), Some("b, d"));
+        for alone in ["e", "f", "unknown"] {
+            assert_eq!(active_namesakes(&keys, alone, now), None, "{alone}");
+        }
+    }
 }

@@ -63,22 +63,16 @@ impl State {
 }
 
 impl Given {
-    /// Runs the role; `goes_on` says whether the guest does meanwhile.
-    async fn extract(self, role: &str, options: &str, goes_on: bool) -> Answer {
+    /// Runs the role.
+    async fn extract(self, role: String, options: String) -> Answer {
         if options.len() > MAX_OPTIONS {
             let error = CodedError::invalid(format!("options: at most {MAX_OPTIONS} bytes"));
             return Ok(Err(told(&self.meter, error)));
         }
         parse(&self.page, self.limits, &self.meter, &self.turn).await?;
         let extraction = &self.capabilities.extraction;
-        let answer = async {
-            let _turn = match goes_on {
-                true => Some(extraction.turn().await?),
-                false => None,
-            };
-            extraction.extract(role, self.page, options).await
-        };
-        Ok(answer.await.map_err(|error| told(&self.meter, error)))
+        let answer = extraction.extract(role, self.page, options).await;
+        Ok(answer.map_err(|error| told(&self.meter, error)))
     }
 }
 
@@ -92,7 +86,7 @@ impl extraction::HostWithStore<State> for HasSelf<State> {
         options: String,
     ) -> Answer {
         let given = accessor.with(|mut access| access.get().given(&page, &role, &options))?;
-        let answer = given.extract(&role, &options, true).await;
+        let answer = given.extract(role, options).await;
         accessor.with(|mut access| {
             access
                 .get()
@@ -107,10 +101,8 @@ impl extraction::HostWithStore<State> for HasSelf<State> {
 
 impl extraction_sync::Host for State {
     async fn extract(&mut self, role: String, page: Resource<HostPage>, options: String) -> Answer {
-        let answer = self
-            .given(&page, &role, &options)?
-            .extract(&role, &options, false)
-            .await;
+        let given = self.given(&page, &role, &options)?;
+        let answer = given.extract(role, options).await;
         self.table.get_mut(&page)?.recharge()?;
         answer
     }

@@ -9,7 +9,7 @@ use crate::cli::remote::Service;
 /// Largest answer, and largest event of an answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// Largest answer that says why a request was refused, in bytes.
-const MOST_OF_ERROR: usize = 64 << 10;
+const MAX_OF_ERROR: usize = 64 << 10;
 
 /// Why a message has no answer.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ async fn refused(service: String, mut download: Download) -> Lost {
     let mut body = Vec::new();
     while let Ok(Some(piece)) = download.next().await {
         body.extend_from_slice(&piece);
-        if body.len() > MOST_OF_ERROR {
+        if body.len() > MAX_OF_ERROR {
             break;
         }
     }
