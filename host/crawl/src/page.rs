@@ -50,19 +50,14 @@ pub(super) async fn fresh(
     let size = converted
         .as_ref()
         .map_or(response.body.len(), |html| html.len());
-    let started = Instant::now();
     let (mut fetched, page) = if size <= INLINE_BYTES && !shared.scope.load().has_patterns() {
-        work_out(shared, entry, response, converted)
+        timed_work_out(shared, entry, response, converted)
     } else {
         let (shared, entry) = (Arc::clone(shared), entry.clone());
         let work = shared.scope.load().work(size);
-        blocking_of(work, move || work_out(&shared, &entry, response, converted)).await?
+        let work_out = move || timed_work_out(&shared, &entry, response, converted);
+        blocking_of(work, work_out).await?
     };
-    shared
-        .crawls
-        .pipeline
-        .index_backlog
-        .note_read(started.elapsed());
     if let Some(page) = page {
         let outputs = extract(shared, entry, &page, &mut fetched).await;
         if !shared.hooks.is_empty() {
@@ -208,6 +203,20 @@ fn hash_of_target(response: &Response, rules: KeyRules) -> Option<String> {
     let location = location.filter(|_| (300..400).contains(&response.status))?;
     let target = Base::new(&response.final_url)?.join(location)?;
     Some(content::bytes_hash(key_of(&target, rules).as_bytes()))
+}
+
+/// As [`work_out`]; tells what it took of a processor, without the time that it waited for a thread.
+fn timed_work_out(
+    shared: &Shared,
+    entry: &Entry,
+    response: Response,
+    converted: Option<Arc<str>>,
+) -> (Fetched, Option<Arc<Page>>) {
+    let started = Instant::now();
+    let done = work_out(shared, entry, response, converted);
+    let backlog = &shared.crawls.pipeline.index_backlog;
+    backlog.note_read(started.elapsed());
+    done
 }
 
 /// CPU-bound: about 0.2 ms for 38 KB. Returns the page for plugins, too, if one is needed.

@@ -1,13 +1,14 @@
 //! Sitemaps as the start of a run: they are read, and the listed URLs are crawled without
 //! following links.
 
-use std::collections::{HashSet, VecDeque};
+mod pages;
+mod queue;
+
 use std::sync::Arc;
 
-use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::sitemap::{self, NotSitemap, Sitemap};
-use orbweaver_fetch::{FetchError, Kind, Oversize, Request};
+use orbweaver_fetch::{FetchError, Kind, Oversize, Request, Response};
 use orbweaver_urls::Resolved;
 use tokio::sync::{mpsc, watch};
 use url::Url;
@@ -15,18 +16,14 @@ use url::Url;
 use crate::shared::Shared;
 use orbweaver_pipeline::blocking_of;
 use orbweaver_store::crawl::UNREADABLE_SITEMAP;
+use pages::Pages;
+use queue::{MAX_SITEMAPS, Queue};
 
-/// Maximum number of sitemaps of a run.
-const MAX_SITEMAPS: usize = 50_000;
-/// Maximum bytes of the URLs of sitemaps that wait to be read.
-const MAX_QUEUED_BYTES: usize = 4 << 20;
 /// Why sitemaps were left out that an index lists.
 const LEFT_OUT: &str = "sitemaps that it lists are left out, because a run reads at most 50,000 and lets at most 4 MiB of \
     their URLs wait";
 /// Listed URLs sent at a time.
 pub(super) const PIECE: usize = 1_000;
-/// Bytes of listed URLs that are held while the run wants no more.
-const MAX_HELD_BYTES: usize = 4 << 20;
 
 /// What came of a sitemap.
 pub(super) enum Listed {
@@ -74,7 +71,7 @@ pub(super) async fn read(
     // Sitemaps that were read, and those of them that are no index.
     let (mut read, mut lists, mut failed) = (0, 0, 0_u32);
     let mut failure = None;
-    while let Some((url, taken)) = queue.pop() {
+    while let Some((url, taken)) = queue.next() {
         if wanted.wait_for(|wanted| *wanted).await.is_err() {
             return Ok(());
         }
@@ -82,7 +79,7 @@ pub(super) async fn read(
         // Held until all listed URLs are taken, because they are in memory until then.
         let slots = shared.crawls.live.sitemaps();
         let slot = slots.acquire(shared.lease.project).await?;
-        match one(&shared, &url).await {
+        match one(&shared, &url, &mut queue.read_bytes).await {
             Ok(ReadSitemap { sitemap, site }) => {
                 let mut causes: Vec<&str> = sitemap::cut(&sitemap).into_iter().collect();
                 let Sitemap {
@@ -100,19 +97,16 @@ pub(super) async fn read(
                         message: format!("{url}: {}", causes.join("; ")),
                     })
                 });
+                let urls = pages.into_iter().skip(taken).map(|entry| entry.url);
+                let mut pages = Pages::new(urls.collect(), slot);
                 for told in cut.into_iter().chain(site.map(Listed::Site)) {
-                    if found.send(told).await.is_err() {
+                    if !pages.hand_over(told, &found, &mut wanted).await {
                         return Ok(());
                     }
                 }
-                let pages = pages.into_iter().skip(taken).map(|entry| entry.url);
-                let mut pages = Pages::new(pages.collect(), slot);
-                loop {
-                    let is_wanted = *wanted.borrow();
-                    let Some(piece) = pages.next(is_wanted) else {
-                        break;
-                    };
-                    if found.send(Listed::Urls(piece)).await.is_err() {
+                while let Some(piece) = pages.next() {
+                    let piece = Listed::Urls(piece);
+                    if !pages.hand_over(piece, &found, &mut wanted).await {
                         return Ok(());
                     }
                 }
@@ -121,6 +115,7 @@ pub(super) async fn read(
                 }
             }
             Err(error) => {
+                drop(slot);
                 tracing::info!(run.id = %shared.lease.run, %error, "a sitemap can't be read");
                 if is_origin && failure.is_none() && read == 0 {
                     queue.extend(named(&shared, &seed).await);
@@ -138,52 +133,23 @@ pub(super) async fn read(
             }
         }
     }
+    if let Some((url, _)) = queue.pop() {
+        let more = queue.len();
+        let message = format!(
+            "{url} and {more} more are left out, because a run reads at most 16 GiB of sitemaps"
+        );
+        let kind = UNREADABLE_SITEMAP;
+        let left_out = Listed::Failed(FailedSitemap { url, kind, message });
+        if found.send(left_out).await.is_err() {
+            return Ok(());
+        }
+    }
     match failure {
         Some(error) if lists == 0 && failed > 1 => Err(error.context(format!(
             "none of {failed} sitemaps could be read; the first"
         ))),
         Some(error) if lists == 0 => Err(error),
         _ => Ok(()),
-    }
-}
-
-/// The URLs that a sitemap lists, as they are taken.
-struct Pages<S> {
-    urls: std::vec::IntoIter<String>,
-    /// The right to have them all in memory.
-    slot: Option<S>,
-    /// How many were taken.
-    taken: usize,
-    /// The last ones were forgotten.
-    is_cut: bool,
-}
-
-impl<S> Pages<S> {
-    fn new(urls: Vec<String>, slot: S) -> Self {
-        Self {
-            urls: urls.into_iter(),
-            slot: Some(slot),
-            taken: 0,
-            is_cut: false,
-        }
-    }
-
-    /// The next ones. A run that wants no more may go on for hours: others are not kept waiting
-    /// meanwhile, and of many URLs only the first are held.
-    fn next(&mut self, is_wanted: bool) -> Option<Vec<String>> {
-        if !is_wanted && self.slot.take().is_some() {
-            let (mut bytes, all) = (0, self.urls.len());
-            let held = self.urls.by_ref().take_while(|url| {
-                bytes += url.len();
-                bytes <= MAX_HELD_BYTES
-            });
-            let held: Vec<String> = held.collect();
-            self.is_cut = held.len() < all;
-            self.urls = held.into_iter();
-        }
-        let piece: Vec<String> = self.urls.by_ref().take(PIECE).collect();
-        self.taken += piece.len();
-        (!piece.is_empty()).then_some(piece)
     }
 }
 
@@ -196,52 +162,6 @@ fn told(error: &anyhow::Error, is_guess: bool) -> Option<(&'static str, String)>
     }
     let unreadable = error.downcast_ref::<NoSitemap>().filter(|_| !is_guess);
     unreadable.map(|error| (UNREADABLE_SITEMAP, error.to_string()))
-}
-
-/// Sitemaps that wait to be read, each once. Entries of an index are limited in number and
-/// bytes before they are stored.
-#[derive(Default)]
-struct Queue {
-    /// Each with the number of URLs that were taken of it before.
-    waiting: VecDeque<(String, usize)>,
-    /// Bytes of the waiting URLs.
-    bytes: usize,
-    /// Hashes of all URLs ever queued.
-    known: HashSet<u64>,
-}
-
-impl Queue {
-    /// Queues a URL; `false` if there is no room.
-    fn push(&mut self, url: String) -> bool {
-        let hash = key_hash(&url);
-        if self.known.contains(&hash) {
-            return true;
-        }
-        if self.known.len() >= MAX_SITEMAPS || self.bytes + url.len() > MAX_QUEUED_BYTES {
-            return false;
-        }
-        self.known.insert(hash);
-        self.bytes += url.len();
-        self.waiting.push_back((url, 0));
-        true
-    }
-
-    /// Queues URLs as long as there is room; whether there was for all.
-    fn extend(&mut self, urls: impl IntoIterator<Item = String>) -> bool {
-        urls.into_iter().all(|url| self.push(url))
-    }
-
-    /// Lets a sitemap be read again next, of which so many URLs were taken.
-    fn read_on(&mut self, url: String, taken: usize) {
-        self.bytes += url.len();
-        self.waiting.push_front((url, taken));
-    }
-
-    fn pop(&mut self) -> Option<(String, usize)> {
-        let (url, taken) = self.waiting.pop_front()?;
-        self.bytes = self.bytes.saturating_sub(url.len());
-        Some((url, taken))
-    }
 }
 
 /// The sitemaps that robots.txt names.
@@ -260,7 +180,8 @@ struct ReadSitemap {
     site: Option<Resolved>,
 }
 
-async fn one(shared: &Shared, url: &str) -> anyhow::Result<ReadSitemap> {
+/// Reads a sitemap; adds the bytes of what answered to `read_bytes`.
+async fn one(shared: &Shared, url: &str, read_bytes: &mut u64) -> anyhow::Result<ReadSitemap> {
     let spec = &shared.spec;
     let fetcher = &shared.fetcher;
     // A sitemap of another host does not receive the seed's headers and cookies.
@@ -274,27 +195,45 @@ async fn one(shared: &Shared, url: &str) -> anyhow::Result<ReadSitemap> {
         oversize: Oversize::Truncate,
         ..Request::get(url)
     };
-    let response = shared.fetch(request, 0).await?;
+    let response = match shared.fetch(request, 0).await {
+        Ok(response) => response,
+        Err(error) => {
+            *read_bytes += error.wire_bytes;
+            return Err(error.into());
+        }
+    };
+    *read_bytes += response.body.len() as u64;
     if response.status != 200 {
         return Err(NoSitemap(format!("{url} answers {}", response.status)).into());
     }
     let is_of_seed = is_same_site(&spec.url, url);
     let asked = url.to_owned();
-    let parsed = blocking_of(response.body.len(), move || {
-        let body = sitemap::unpack(&response.body)?;
-        let mut sitemap = sitemap::parse(&body, &response.final_url)?;
-        // The end of its coding is missing; what is beyond the limit is cut by the parser.
-        let is_short = response.truncated && response.body.len() <= MAX_SITEMAP_BYTES;
-        sitemap.malformed |= is_short;
-        let landed = &response.final_url;
-        let is_elsewhere = is_of_seed && !is_same_site(&asked, landed);
-        let mut listed = sitemap.pages.iter().chain(&sitemap.sitemaps);
-        let lists_own = is_elsewhere && listed.any(|entry| is_same_site(&entry.url, landed));
-        let site = Resolved::parse(landed).filter(|_| lists_own);
-        Ok(ReadSitemap { sitemap, site })
+    let received = response.body.len();
+    let (parsed, unpacked) = blocking_of(received, move || {
+        let body = match sitemap::unpack(&response.body) {
+            Ok(body) => body,
+            Err(error) => return (Err(error), 0),
+        };
+        let parsed = sitemap::parse(&body, &response.final_url);
+        let parsed = parsed.map(|sitemap| landed(sitemap, &response, &asked, is_of_seed));
+        (parsed, body.len())
     })
     .await?;
+    *read_bytes += unpacked.saturating_sub(received) as u64;
     parsed.map_err(|error: NotSitemap| NoSitemap(format!("{url}: {error}")).into())
+}
+
+/// A sitemap, with the site that it redirects to, and whether its end was received.
+fn landed(mut sitemap: Sitemap, response: &Response, asked: &str, is_of_seed: bool) -> ReadSitemap {
+    // The end of its coding is missing; what is beyond the limit is cut by the parser.
+    let is_short = response.truncated && response.body.len() <= MAX_SITEMAP_BYTES;
+    sitemap.malformed |= is_short;
+    let landed = &response.final_url;
+    let is_elsewhere = is_of_seed && !is_same_site(asked, landed);
+    let mut listed = sitemap.pages.iter().chain(&sitemap.sitemaps);
+    let lists_own = is_elsewhere && listed.any(|entry| is_same_site(&entry.url, landed));
+    let site = Resolved::parse(landed).filter(|_| lists_own);
+    ReadSitemap { sitemap, site }
 }
 
 /// Whether two URLs have the same host and port.
@@ -306,44 +245,6 @@ fn is_same_site(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nested_indexes_make_a_queue_of_limited_size() {
-        let mut queue = Queue::default();
-        queue.push("https://e.org/sitemap.xml".to_owned());
-        let (mut read, mut all) = (0, true);
-        while let Some((url, _)) = queue.pop() {
-            read += 1;
-            let long = "x".repeat(if read % 2 == 0 { 16 << 10 } else { 10 });
-            let name = key_hash(&url);
-            all &= queue.extend((0..50_000).map(|n| format!("https://e.org/{name}/{n}{long}")));
-            assert!(queue.bytes <= MAX_QUEUED_BYTES && queue.waiting.len() <= MAX_SITEMAPS);
-        }
-        assert_eq!((read, all, queue.bytes), (MAX_SITEMAPS, false, 0));
-    }
-
-    #[test]
-    fn a_run_that_wants_no_more_holds_few_urls_and_no_slot() {
-        let urls = |count: usize| (0..count).map(|n| format!("{n:0>1000}"));
-        let slot = Arc::new(());
-        let mut pages = Pages::new(urls(10_000).collect(), Arc::clone(&slot));
-        assert_eq!(pages.next(true).map(|piece| piece.len()), Some(PIECE));
-        assert_eq!((Arc::strong_count(&slot), pages.is_cut), (2, false));
-        let mut taken = PIECE;
-        while let Some(piece) = pages.next(false) {
-            assert_eq!(Arc::strong_count(&slot), 1);
-            assert_eq!(piece.first(), urls(10_000).nth(taken).as_ref());
-            taken += piece.len();
-        }
-        assert_eq!(
-            (taken, pages.taken),
-            (PIECE + MAX_HELD_BYTES / 1_000, taken)
-        );
-        assert!(pages.is_cut);
-        let mut few = Pages::new(urls(10).collect(), ());
-        assert_eq!(few.next(false).map(|piece| piece.len()), Some(10));
-        assert_eq!((few.next(false), few.is_cut), (None, false));
-    }
 
     #[test]
     fn a_failed_sitemap_is_told_unless_it_was_guessed_or_disallowed() {
@@ -365,20 +266,6 @@ mod tests {
         let listed = Some(("connect", "no answer".to_owned()));
         assert_eq!(told(&silent(Kind::Connect), true), listed);
         assert_eq!(told(&silent(Kind::Robots), false), None);
-    }
-
-    #[test]
-    fn a_sitemap_is_queued_once_and_read_on() {
-        let mut queue = Queue::default();
-        for url in ["a", "b", "a"] {
-            assert!(queue.push(url.to_owned()));
-        }
-        assert_eq!(queue.pop(), Some(("a".to_owned(), 0)));
-        queue.push("a".to_owned());
-        queue.read_on("a".to_owned(), 7);
-        assert_eq!(queue.pop(), Some(("a".to_owned(), 7)));
-        assert_eq!(queue.pop(), Some(("b".to_owned(), 0)));
-        assert_eq!((queue.pop(), queue.bytes), (None, 0));
     }
 
     #[test]

@@ -247,7 +247,11 @@ async fn store_and_bill(
     charge: &mut Charge,
 ) -> Result<Option<PageId>, ScanError> {
     Ok(match row {
-        PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
+        PageRow::New(page) => {
+            let saved = scans.store.save_page(*page, Some(charge.usage())).await?;
+            scans.pipeline.index_backlog.hurry();
+            saved
+        }
         PageRow::Stored(page) => {
             scans.store.bill(charge.usage()).await?;
             Some(page)

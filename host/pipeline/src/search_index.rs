@@ -59,9 +59,9 @@ pub async fn run(store: Store, pipeline: Pipeline, clock: Clock) {
 /// Indexes pages as they are stored.
 async fn pages(store: &Store, backlog: &Backlog, clock: &Clock) {
     let mut pulse = store.pulse();
-    let mut settled = Settled::default();
+    let mut rounds = Rounds::default();
     loop {
-        let all = match advance(store, backlog, clock, &mut settled).await {
+        let all = match advance(store, backlog, clock, &mut rounds).await {
             Ok(all) => all,
             Err(error) => {
                 tracing::warn!(%error, "cannot index pages for search");
@@ -76,6 +76,14 @@ async fn pages(store: &Store, backlog: &Backlog, clock: &Clock) {
     }
 }
 
+/// What one round of indexing leaves to the next.
+#[derive(Default)]
+struct Rounds {
+    settled: Settled,
+    /// Up to which page all are wanted soon, as long as some may not be indexed yet or are not.
+    wanted: Option<i64>,
+}
+
 /// Indexes new pages that no other node indexes. If other nodes write too, ids do not commit in order:
 /// then only pages are indexed before which none will come. Returns whether no page is left, other
 /// nodes' included.
@@ -83,10 +91,20 @@ async fn advance(
     store: &Store,
     backlog: &Backlog,
     clock: &Clock,
-    settled: &mut Settled,
+    Rounds { settled, wanted }: &mut Rounds,
 ) -> Result<bool, StoreError> {
-    backlog.wait_idle().await;
-    let newest = store.newest_page().await?;
+    if wanted.is_none() {
+        backlog.wait_idle().await;
+    }
+    let are_wanted = backlog.begin();
+    let newest = store.newest_page().await.inspect_err(|_| {
+        if are_wanted {
+            backlog.hurry();
+        }
+    })?;
+    if are_wanted {
+        *wanted = Some(newest);
+    }
     let through = if store.is_shared() {
         if newest > settled.through() {
             settled.note(newest, &store.page_writers().await?, Instant::now());
@@ -99,8 +117,11 @@ async fn advance(
         let done = index(store, claim).await;
         store.end_index_claim(claim, done.is_ok()).await?;
         done?;
-        backlog.wait_idle().await;
+        if wanted.is_none() {
+            backlog.wait_idle().await;
+        }
     }
+    wanted.take_if(|wanted| *wanted <= through);
     Ok(newest <= through && !store.has_index_claims().await?)
 }
 

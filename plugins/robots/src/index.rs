@@ -16,6 +16,9 @@ const ROOT: u32 = 0;
 /// it, unless many parts are suffixes of each other: `*a`, `*aa`, `*aaa` and so on.
 const MAX_STEPS: u64 = 1 << 20;
 
+/// Empty lists that are made in one step.
+const LISTS_PER_STEP: usize = 8;
+
 /// A path takes too many steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
@@ -236,6 +239,8 @@ impl Index {
             open: 0,
             steps: 0,
         };
+        // Before a byte is read, each string gets its empty list.
+        *steps += (self.lengths.len() / LISTS_PER_STEP) as u64;
         // The node of the path so far, while it is in the tree, and that of its longest suffix.
         let (mut start, mut node) = (Some(ROOT), ROOT);
         let mut bytes = path.bytes();

@@ -55,7 +55,7 @@ fn many_rules_decide_as_each_of_them_does() {
         for _ in 0..40 {
             let path = format!("/{}", numbers.text(&PATH, 9));
             let path = matcher::path_of(&path);
-            let wanted = rules.tried(&path);
+            let wanted = rules.tried(&path, &mut 0);
             let found = index.best(&rules.rules, &path, &mut 0);
             assert_eq!(found, Ok(wanted), "{path} {:?}", rules.rules);
             match wanted {
@@ -96,7 +96,7 @@ fn a_long_list_decides_as_a_short_one() {
         ("/a/very/long/path/for/5000/rules?id=5", false),
     ] {
         assert_eq!(rules.allows(path), allowed, "{path}");
-        let tried = rules.tried(&matcher::path_of(path));
+        let tried = rules.tried(&matcher::path_of(path), &mut 0);
         assert_eq!(tried.is_none_or(|(_, allow)| allow), allowed, "{path}");
     }
     assert!(rules.arranged.0.get().is_some());
@@ -120,10 +120,34 @@ fn work_is_bounded_for_all_rules_together() {
         let index = Index::new(&rules.rules);
         let mut steps = 0;
         assert_eq!(index.best(&rules.rules, &long, &mut steps), Ok(None));
-        // Each rule goes on as often as it has parts.
-        let bound = 3 * (long.len() + rules.rules.len());
+        // Each rule goes on as often as it has parts, and its strings have their lists.
+        let bound = 3 * (long.len() + rules.rules.len()) + rules.rules.len() / 4;
         assert!(steps < bound as u64, "{steps} of {bound}: {text:.40}");
     }
+}
+
+#[test]
+fn the_work_of_a_url_is_counted_for_few_rules_and_for_many() {
+    let steps = |rules: &Rules, path: &str| {
+        let mut steps = 7;
+        let allows = rules.allows_counted(path, &mut steps);
+        assert_eq!(allows, rules.allows(path), "{path}");
+        steps - 7
+    };
+    let of = |count: usize, line: &str| rules(&line.repeat(count));
+    let long = format!("/{}", "a".repeat(16_000));
+    let bytes = long.len() as u64;
+    assert_eq!(steps(&Rules::default(), &long), bytes);
+    // A rule that begins differently is one comparison, whatever the path.
+    let plain = steps(&of(60, "disallow: /b\n"), &long) - bytes;
+    assert!((60..=120).contains(&plain), "{plain}");
+    // One with a star reads all of it.
+    let starred = steps(&of(60, "disallow: /*b\n"), &long);
+    assert!((60 * bytes..62 * bytes).contains(&starred), "{starred}");
+    let many = steps(&of(5_000, "disallow: /*b\n"), &long);
+    assert!((bytes..5 * bytes).contains(&many), "{many}");
+    let short = steps(&of(5_000, "disallow: /b\n"), "/a");
+    assert!((5_000..=10_010).contains(&short), "{short}");
 }
 
 #[test]

@@ -59,7 +59,9 @@ struct Open {
     /// Of an item of RSS: its URL, unless it has a link.
     guid: String,
     /// The URL is longer than any that is read.
-    overlong: bool,
+    is_overlong: bool,
+    /// The same of `guid`, which does not matter where there is a link.
+    is_guid_overlong: bool,
     lastmod: String,
 }
 
@@ -166,7 +168,8 @@ impl Finder {
                         is_of_feed,
                         url: String::new(),
                         guid: String::new(),
-                        overlong: false,
+                        is_overlong: false,
+                        is_guid_overlong: false,
                         lastmod: String::new(),
                     });
                 }
@@ -214,13 +217,15 @@ impl Finder {
     /// Takes an entry; one too many is what makes the list a cut one.
     fn put(&mut self, entry: Open) {
         let url = match entry.url.trim() {
+            _ if entry.is_overlong => "",
+            "" if entry.is_guid_overlong => "",
             "" => Some(entry.guid.trim())
                 .filter(|guid| guid.starts_with("http://") || guid.starts_with("https://"))
                 .unwrap_or(""),
             url => url,
         };
         let resolved = match &self.base {
-            Some(base) if !url.is_empty() && !entry.overlong => base.join(url),
+            Some(base) if !url.is_empty() => base.join(url),
             _ => None,
         };
         let Some(url) = resolved else { return };
@@ -291,9 +296,13 @@ fn push(open: &mut Option<Open>, field: Option<Field>, text: &str) {
         };
         if into.len() + text.len() <= MAX_URL_BYTES {
             into.push_str(text);
-        } else if field != Field::Lastmod {
-            // A part of it is another URL.
-            entry.overlong = true;
+            return;
+        }
+        // A part of it is another URL.
+        match field {
+            Field::Url => entry.is_overlong = true,
+            Field::Guid => entry.is_guid_overlong = true,
+            Field::Lastmod => {}
         }
     }
 }
@@ -393,6 +402,20 @@ mod tests {
         let long = "x".repeat(MAX_URL_BYTES);
         let text = format!("<urlset><url><loc>/a?b=1&amp;{long}&amp;c</loc></url></urlset>");
         assert!(urls(&text).is_empty());
+        let guid = format!("<guid>https://a.example/{long}</guid>");
+        let link = "<link>https://a.example/l</link>";
+        for (item, found) in [
+            (format!("{guid}{link}"), vec!["https://a.example/l"]),
+            (format!("{link}{guid}"), vec!["https://a.example/l"]),
+            (format!("<link> </link>{guid}"), vec![]),
+            (
+                format!("<link>/{long}</link><guid>https://a.example/p</guid>"),
+                vec![],
+            ),
+        ] {
+            let feed = format!("<rss><channel><item>{item}</item></channel></rss>");
+            assert_eq!(urls(&feed), found, "{item:.60}");
+        }
         let space = " ".repeat(MAX_URL_BYTES);
         let text = format!("<urlset><url><loc>{space}/a</loc></url></urlset>");
         assert_eq!(urls(&text), ["https://a.example/a"]);

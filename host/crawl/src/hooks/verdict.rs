@@ -13,6 +13,9 @@ pub(crate) struct Hooked {
     pub added: Vec<JudgedLink>,
     /// Links that hooks skipped.
     pub skipped: u64,
+    /// The page's links were judged and taken before, if only in part: what hooks leave out counts
+    /// already.
+    pub is_again: bool,
     pub fate: Fate,
 }
 

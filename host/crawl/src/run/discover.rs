@@ -5,19 +5,18 @@ use std::sync::Arc;
 use orbweaver_core::guard::parse_strict;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::Links;
-use orbweaver_engine::{JudgedLink, Visit};
-use orbweaver_store::crawl::{NewFrontier, SkipReason, unpack_links};
+use orbweaver_engine::JudgedLink;
+use orbweaver_store::crawl::{NewFrontier, SkipReason};
 use orbweaver_urls::{Resolved, key_of};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::again;
 use super::host::{Host, Place, Robots};
 use super::state::{Crawler, Sitemaps};
 use crate::commit::CommitItem;
 use crate::entry::{Entry, host_key};
-use crate::follow;
 use crate::frontier::REFILL;
-use crate::hooks;
 use crate::hooks::verdict::Hooked;
 use crate::scope::{Judging, Verdict};
 use crate::seed;
@@ -27,9 +26,6 @@ use crate::spec::SeedKind;
 const MAX_HOSTS: usize = 1_000;
 /// URLs that are remembered as disallowed by robots.txt, so that they are counted once.
 const MAX_DISALLOWED: usize = 1 << 18;
-/// Bytes of URLs that turned out to be nearer than they were; links of more are not followed
-/// again.
-pub(super) const NEARER_BYTES: usize = 4 << 20;
 /// Steps of matching patterns that the URLs which hooks wrote for one page may take: they are judged
 /// in the run's own task, for about ten milliseconds.
 const MAX_CHANGED_STEPS: u64 = 8 << 20;
@@ -108,7 +104,7 @@ impl Crawler {
         Ok(())
     }
 
-    /// Takes the links of a page `distance` links from the seed. `page` is its URL.
+    /// Takes the links of a page `distance` links from the seed. `page` is the URL that answered.
     pub(super) fn discover(
         &mut self,
         page: &str,
@@ -121,17 +117,20 @@ impl Crawler {
         let next = distance + 1;
         let (mut deep, mut is_cut) = (0, false);
         let mut judging = self.judging();
+        self.robots_steps = 0;
         for (hash, index) in targets {
             if let Some(known) = self.seen.get_mut(hash) {
                 if u32::from(*known) > next {
-                    *known = depth(next);
+                    let before = u32::from(std::mem::replace(known, depth(next)));
                     // Its own links may be within reach now.
                     if let Some(link) = links.get(*index as usize)
-                        && self.nearer_bytes + link.to.len() <= NEARER_BYTES
                         && self.shared.claimer(*hash).is_some()
                     {
-                        self.nearer_bytes += link.to.len();
-                        self.nearer.push(link.to.to_owned());
+                        self.nearer.put(again::Page {
+                            url: link.to.to_owned(),
+                            distance: depth(next),
+                            is_taken: before < self.shared.spec.depth,
+                        });
                     }
                 }
                 continue;
@@ -147,8 +146,8 @@ impl Crawler {
                     continue;
                 }
                 if judged.is_changed {
-                    let left_out = self.admit_changed(judged, next, found, &mut judging);
-                    left_out.into_iter().for_each(|why| self.skip(why, 1));
+                    let is_again = hooked.is_some_and(|hooked| hooked.is_again);
+                    is_cut |= self.take_changed(judged, next, found, &mut judging, is_again);
                     continue;
                 }
                 priority = judged.priority;
@@ -163,18 +162,49 @@ impl Crawler {
                 is_cut |= why == SkipReason::Budget && self.has_enough();
             }
         }
-        if is_cut && self.partly_bytes + page.len() <= NEARER_BYTES {
-            self.partly_bytes += page.len();
-            self.partly.push(page.to_owned());
-        }
         self.skip(SkipReason::Depth, deep);
         if let Some(hooked) = hooked {
-            self.skip(SkipReason::Hook, hooked.skipped);
+            if !hooked.is_again {
+                self.skip(SkipReason::Hook, hooked.skipped);
+            }
             for judged in &hooked.added {
-                let left_out = self.admit_changed(judged, next, found, &mut judging);
-                left_out.into_iter().for_each(|why| self.skip(why, 1));
+                is_cut |= self.take_changed(judged, next, found, &mut judging, hooked.is_again);
             }
         }
+        if is_cut {
+            self.partly.put(again::Page {
+                url: page.to_owned(),
+                distance: depth(distance),
+                is_taken: true,
+            });
+            if !std::mem::replace(&mut self.notes.was_cut, true) {
+                self.note();
+            }
+        }
+    }
+
+    /// Takes a URL that a hook wrote for a page, and counts it if it is left out; whether that is for want
+    /// of room. `is_again`: the page's links were taken before.
+    fn take_changed(
+        &mut self,
+        judged: &JudgedLink,
+        next: u32,
+        found: &mut Vec<NewFrontier>,
+        judging: &mut Judging,
+        is_again: bool,
+    ) -> bool {
+        if is_again && let Some(url) = Resolved::parse(&judged.url) {
+            self.unskip_link(self.hash(&url));
+        }
+        let left_out = self.admit_changed(judged, next, found, judging);
+        let is_cut = left_out == Some(SkipReason::Budget) && self.has_enough();
+        // Those for another reason count since the first time.
+        let counts =
+            |why: &SkipReason| !is_again || matches!(why, SkipReason::Depth | SkipReason::Budget);
+        if let Some(why) = left_out.filter(counts) {
+            self.skip(why, 1);
+        }
+        is_cut
     }
 
     /// Judges what hooks wrote for one page, by the current scope.
@@ -202,15 +232,21 @@ impl Crawler {
         let Some(url) = url else {
             return Some(SkipReason::Scope);
         };
-        match judging.judge(&url) {
-            None => return Some(SkipReason::Budget),
-            Some(Verdict::Out) => return Some(SkipReason::Scope),
-            Some(Verdict::Excluded) => return Some(SkipReason::Excluded),
-            Some(Verdict::In) => {}
-        }
         let hash = self.hash(&url);
         if self.seen.contains_key(&hash) {
             return None;
+        }
+        match judging.judge(&url) {
+            None => {
+                // As of what `admit` leaves out.
+                if next > 0 {
+                    self.skipped_links.note(hash, SkipReason::Budget);
+                }
+                return Some(SkipReason::Budget);
+            }
+            Some(Verdict::Out) => return Some(SkipReason::Scope),
+            Some(Verdict::Excluded) => return Some(SkipReason::Excluded),
+            Some(Verdict::In) => {}
         }
         let to = url.without_fragment().to_owned();
         self.admit(&url, to, hash, (next, judged.priority), found)
@@ -219,7 +255,7 @@ impl Crawler {
     /// Takes a new URL into the frontier, within the budgets: its links from the seed, and its
     /// priority; else why not. What the request or a sitemap lists is no trap, however it looks,
     /// because a list ends: it has no links between it and the seed. What robots.txt disallows
-    /// takes no place from others.
+    /// takes no place from others, as far as it is looked at: see [`is_disallowed`](Self::is_disallowed).
     pub(super) fn admit(
         &mut self,
         url: &Resolved,
@@ -236,6 +272,7 @@ impl Crawler {
             if self.disallowed < MAX_DISALLOWED {
                 self.disallowed += 1;
                 self.seen.insert(hash, 0);
+                self.shared.hooks.know(hash);
             }
             return Some(SkipReason::Robots);
         }
@@ -305,6 +342,13 @@ impl Crawler {
         }
     }
 
+    /// Takes back that a link to a URL was skipped, because its page's links are looked at again.
+    pub(super) fn unskip_link(&mut self, hash: u64) {
+        if let Some(reason) = self.skipped_links.take_one(hash) {
+            self.unskip(reason, 1);
+        }
+    }
+
     /// Takes back that so many links were skipped.
     fn unskip(&self, reason: SkipReason, count: u64) {
         if count > 0 {
@@ -314,64 +358,6 @@ impl Crawler {
             }
             progress.skipped.retain(|_, count| *count > 0);
         }
-    }
-
-    /// Whether there are pages whose links are to be followed again.
-    pub(super) fn has_more_links(&self) -> bool {
-        !self.nearer.is_empty() || !self.partly.is_empty()
-    }
-
-    /// Follows the links of pages that turned out to be nearer to the seed; of those after them for
-    /// which there was no room before others had failed.
-    pub(super) async fn follow_again(&mut self) -> anyhow::Result<()> {
-        let shared = Arc::clone(&self.shared);
-        self.nearer_bytes = 0;
-        let mut pages = std::mem::take(&mut self.nearer);
-        if pages.is_empty() {
-            self.partly_bytes = 0;
-            pages = std::mem::take(&mut self.partly);
-        }
-        for to in pages {
-            let Some(url) = Resolved::parse(&to) else {
-                continue;
-            };
-            let key = key_of(&url, shared.rules);
-            let lease = shared.lease;
-            let store = &shared.crawls.store;
-            let Some(row) = store.previous_page(lease.project, lease.run, &key).await? else {
-                continue;
-            };
-            let stored = unpack_links(&row.links)?;
-            let scope = shared.scope.load_full();
-            let links = follow::read(&stored);
-            let (links, found, _) = follow::judge_apart(&shared, scope, links).await?;
-            let distance = self.seen.get(&key_hash(&key)).copied().unwrap_or(u8::MAX);
-            let visit = Visit {
-                url: row.final_url,
-                status: row.status,
-                depth: u32::from(distance),
-                attempts: 0,
-            };
-            let (hooked, report) = hooks::page::judge_again(&shared, visit, &links, &found).await;
-            let mut item = self.item();
-            item.notes = self.take_report(report);
-            let distance = u32::from(distance);
-            for (hash, _) in &found {
-                if let Some(reason) = self.skipped_links.take_one(*hash) {
-                    self.unskip(reason, 1);
-                }
-            }
-            self.discover(
-                &to,
-                &links,
-                &found,
-                Some(&hooked),
-                distance,
-                &mut item.discovered,
-            );
-            self.send(item).await;
-        }
-        Ok(())
     }
 }
 

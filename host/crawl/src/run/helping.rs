@@ -188,6 +188,13 @@ impl Crawler {
         self.put_report(entry, report);
     }
 
+    /// Reports a URL that redirects to a page that another fetch has, over the URLs of `chain`.
+    pub(super) fn report_merged(&mut self, entry: &Entry, target: u64, chain: Vec<u64>) {
+        let report = self.new_report(entry, ReportedEnd::Merged(target));
+        let report = report.map(|report| Report { chain, ..report });
+        self.put_report(entry, report);
+    }
+
     /// Reports a URL that is left out; `claimer` is the key of a URL that redirects to it.
     pub(super) fn report_skipped(&mut self, entry: &Entry, why: Skipped, claimer: Option<u64>) {
         let report = self.new_report(entry, ReportedEnd::Skipped(why));
@@ -212,7 +219,7 @@ impl Crawler {
         let Some(helping) = &mut self.helping else {
             return;
         };
-        let page = ReportedPage::new(fetched, entry.depth, follows, &mut helping.told);
+        let page = ReportedPage::new(fetched, entry, follows, &mut helping.told);
         // The run's worker does the same with every URL that it admits.
         for hash in page.hashes() {
             self.shared.hooks.know(hash);

@@ -54,6 +54,7 @@ impl Crawler {
         };
         listed.retain(|(_, hash, _)| !self.seen.contains_key(hash));
         let mut judging = self.judging();
+        self.robots_steps = 0;
         let hooked = self.judge_listed(&urls, &listed, &mut item).await;
         for (url, hash, index) in listed {
             if self.seen.contains_key(&hash) {

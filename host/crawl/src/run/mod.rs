@@ -1,5 +1,6 @@
 //! One run: decides what is fetched next, takes what fetches found, and ends it.
 
+mod again;
 mod discover;
 mod helping;
 mod host;
@@ -10,6 +11,7 @@ mod pace;
 mod part_reports;
 mod report;
 mod resume;
+mod robots;
 mod skipped_links;
 mod state;
 
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use orbweaver_pipeline::rules::InvalidField;
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{Ending, FrontierChange, LeasedRun};
 use tokio::time::{Instant, sleep_until};
@@ -101,7 +104,7 @@ impl Crawler {
             let wake = wake.into_iter().chain(others).chain(self.ask_again).min();
             self.send_left_out().await;
             if self.is_over() {
-                if !self.has_more_links() || self.is_full() {
+                if !self.has_more_links() || self.is_full() || self.has_enough() {
                     break;
                 }
                 self.flush().await;
@@ -225,7 +228,8 @@ impl Crawler {
     }
 }
 
-/// Ends a run that can't go on; hands it back where the database is only away.
+/// Ends a run that can't go on, with the field's message where its request breaks a rule; hands it back
+/// where the database is only away.
 fn gave_up(error: &anyhow::Error) -> Option<Ending> {
     let away = error
         .downcast_ref::<StoreError>()
@@ -234,8 +238,30 @@ fn gave_up(error: &anyhow::Error) -> Option<Ending> {
         tracing::warn!(%error, "database unavailable; releasing the crawl's lease");
         return None;
     }
+    let message = match error.downcast_ref::<InvalidField>() {
+        Some(field) => field.to_string(),
+        None => format!("internal error: {error:#}"),
+    };
     Some(Ending {
         done: false,
-        error_message: Some(format!("internal error: {error:#}")),
+        error_message: Some(message),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_request_that_breaks_a_rule_is_no_internal_error() {
+        let told = |error: anyhow::Error| gave_up(&error).and_then(|end| end.error_message);
+        let field = InvalidField::new("include_paths[0]", "is too large");
+        assert_eq!(
+            told(field.into()),
+            Some("include_paths[0]: is too large".to_owned())
+        );
+        assert_eq!(told(anyhow!("x")), Some("internal error: x".to_owned()));
+    }
 }

@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use url::Url;
 
-use super::report::{ReportedEnd, Skipped};
+use super::report::Skipped;
 use super::state::Crawler;
 use crate::commit::CommitItem;
 use crate::entry::{End, Entry, Fetched, Outcome, host_key};
@@ -106,9 +106,10 @@ impl Crawler {
             End::Merged(target) => {
                 self.pending = self.pending.saturating_sub(1);
                 if self.helping.is_some() {
-                    self.report(&entry, ReportedEnd::Merged(target));
+                    self.report_merged(&entry, target, chain);
                 } else {
-                    item.changes = vec![FrontierChange::Done {
+                    // The page may not be written yet.
+                    item.changes = vec![FrontierChange::Skipped {
                         seq: entry.seq,
                         redirect_to: Some(target),
                     }];

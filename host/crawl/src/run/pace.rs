@@ -2,20 +2,19 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures::FutureExt as _;
-use orbweaver_core::retry_after::retry_after;
-use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsRead, RobotsVerdict};
+use orbweaver_fetch::Kind;
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{CrawledPage, FrontierChange, HostSlot, SkipReason};
 use orbweaver_urls::Resolved;
 use tokio::time::{Instant, sleep_until};
-use url::Url;
 
-use super::host::{Host, Robots};
+use super::host::Robots;
 use super::lending::Turn;
 use super::report::Skipped;
+use super::robots::{LeftOut, left_out_because};
 use super::state::Crawler;
 use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
@@ -24,11 +23,6 @@ use crate::shared::Shared;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::quota::{CapReached, QuotaError, Reservation};
 
-/// How long a run goes by the robots.txt that it has, before it asks the cache again.
-const ROBOTS_LIFE: Duration = Duration::from_secs(600);
-
-/// Files of robots.txt that a run asks for at the same time.
-const MAX_ROBOTS: usize = 64;
 /// Hosts that are looked at before other work gets a turn.
 const MAX_IDLE: usize = 512;
 /// When hosts that were not looked at get their turn.
@@ -40,7 +34,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 const RESERVATION_TIMEOUT: Duration = Duration::from_secs(360);
 
 /// Result of polling one host.
-enum HostPoll {
+pub(super) enum HostPoll {
     /// An entry is on its way, or was left out.
     Went,
     /// Not before then.
@@ -135,11 +129,13 @@ impl Crawler {
         self.window.ripen(now);
         let mut wake = self.window.next_ripe();
         let mut idle = 0;
+        self.robots_steps = 0;
         if self.window.waiting_hosts() > MAX_IDLE {
             let again = now + MIN_POLL_INTERVAL;
             wake = Some(wake.map_or(again, |wake| wake.min(again)));
         }
         while idle < self.window.waiting_hosts().min(MAX_IDLE)
+            && self.has_robots_steps()
             && (self.has_room() || self.lending.has_room())
             && self.rows + self.under_way() < u64::from(self.shared.spec.max_pages)
         {
@@ -155,7 +151,12 @@ impl Crawler {
                 }
             }
         }
-        wake
+        // Other work gets a turn before the next URL is looked at.
+        if self.has_robots_steps() {
+            wake
+        } else {
+            Some(now)
+        }
     }
 
     /// Whether this node may send one more request.
@@ -189,7 +190,7 @@ impl Crawler {
         if let Robots::Known(answer, _) = &known.robots
             && self.shared.spec.respect_robots
             && known.allowed != Some(entry.seq)
-            && let Some(why) = left_out_because(answer, &entry.url)
+            && let Some(why) = left_out_because(answer, &entry.url, &mut self.robots_steps)
         {
             return match why {
                 LeftOut::Disallowed(why) => self.leave_out(host, SkipReason::Robots, None, &why),
@@ -252,96 +253,6 @@ impl Crawler {
         HostPoll::Went
     }
 
-    /// Until when a host waits for its robots.txt; `None` if that is known. Asks for it where it is
-    /// not.
-    fn lacks_robots(&mut self, host: usize, now: Instant) -> Option<HostPoll> {
-        let Some(known) = self.hosts.get_mut(host) else {
-            return Some(HostPoll::Waits);
-        };
-        let (load, usable, tries) = match &known.robots {
-            Robots::Unknown => (true, false, 0),
-            Robots::Loading(tries) => (false, false, *tries),
-            Robots::PutOff(_, at) if *at > now => return Some(HostPoll::At(*at)),
-            Robots::PutOff(tries, _) => (true, false, *tries),
-            Robots::Known(_, since) => (now.duration_since(*since) > ROBOTS_LIFE, true, 0),
-        };
-        let load = load && self.robots.len() < MAX_ROBOTS;
-        if load && let Some(url) = self.window.peek(host).and_then(|e| Url::parse(&e.url).ok()) {
-            match &mut known.robots {
-                Robots::Known(_, since) => *since = now,
-                other => *other = Robots::Loading(tries),
-            }
-            let shared = Arc::clone(&self.shared);
-            self.robots.spawn(async move {
-                let asked = AssertUnwindSafe(shared.robots(&url, tries > 0));
-                // Without an answer the host's URLs would wait as long as the run may take.
-                let robots = asked.catch_unwind().await.unwrap_or_else(|_| RobotsRead {
-                    answer: Arc::new(RobotsAnswer::unanswered()),
-                    is_fresh: true,
-                });
-                (host, robots)
-            });
-        }
-        (!usable).then_some(HostPoll::Waits)
-    }
-
-    /// Whether a URL is disallowed by its origin's robots.txt, as far as that is known.
-    pub(super) fn is_disallowed(&self, url: &Resolved) -> bool {
-        if !self.shared.spec.respect_robots {
-            return false;
-        }
-        let host = self.host_index.get(&host_key(url));
-        match host.and_then(|host| self.hosts.get(*host)) {
-            Some(Host {
-                robots: Robots::Known(answer, _),
-                ..
-            }) => matches!(
-                left_out_because(answer, url.as_str()),
-                Some(LeftOut::Disallowed(_))
-            ),
-            _ => false,
-        }
-    }
-
-    pub(super) fn take_robots(&mut self, host: usize, read: RobotsRead) {
-        let RobotsRead { answer, is_fresh } = read;
-        let config = &self.shared.crawls.config;
-        let (retries, max_wait) = (config.retries, config.max_wait_ms.as_duration());
-        let tries = match self.hosts.get(host).map(|known| &known.robots) {
-            Some(Robots::Loading(tries)) => Some(*tries),
-            _ => None,
-        };
-        // As a page with such an answer is.
-        let put_off = tries.filter(|tries| answer.may_pass() && *tries < retries);
-        let clock = SystemTime::from(self.shared.crawls.clock.now());
-        let put_off = put_off.map(|tries| {
-            let asked = answer.retry_after.as_deref();
-            let asked = asked.and_then(|value| retry_after(value, clock));
-            let wait = self.backoff(tries, asked.unwrap_or_default());
-            Robots::PutOff(tries + 1, Instant::now() + wait)
-        });
-        let Some(known) = self.hosts.get_mut(host) else {
-            return;
-        };
-        // The last known robots.txt applies while the file cannot be fetched.
-        if matches!(&known.robots, Robots::Known(old, _) if !old.robots.is_unreachable())
-            && answer.robots.is_unreachable()
-        {
-            return;
-        }
-        let asked = answer.rules.crawl_delay.unwrap_or(0.0).max(0.0);
-        let asked = Duration::try_from_secs_f64(asked).unwrap_or(Duration::MAX);
-        let now = Instant::now();
-        let asked = asked.min(max_wait);
-        if is_fresh {
-            known.turn.ask(asked, now);
-        } else {
-            known.turn.set_delay(asked);
-        }
-        known.robots = put_off.unwrap_or(Robots::Known(answer, now));
-        known.allowed = None;
-    }
-
     /// Gives a host's next entry up, as the host, or its robots.txt, can't be had.
     fn give_up_next(&mut self, host: usize, kind: Kind, why: String) -> HostPoll {
         let Some(entry) = self.window.pop(host) else {
@@ -401,35 +312,6 @@ fn stored_bytes(row: &CrawledPage) -> usize {
     let body = row.page.body.as_ref().map_or(0, |body| body.bytes.len());
     let words = row.words.as_ref();
     body + words.map_or(0, |words| words.title.len() + words.text.len())
-}
-
-/// Why a URL is not asked for.
-enum LeftOut {
-    /// Its origin's robots.txt disallows it.
-    Disallowed(String),
-    /// Its host gave no answer, or none that counts, when it was asked for robots.txt: nothing is
-    /// known of the URL.
-    Unanswered(Kind, String),
-}
-
-/// Why a URL is not asked for, by what its origin's robots.txt came to; `None` where it may
-/// be fetched.
-fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<LeftOut> {
-    let disallowed = || Some(LeftOut::Disallowed("robots.txt disallows it".to_owned()));
-    let Ok(url) = Url::parse(url) else {
-        return disallowed();
-    };
-    match robots.verdict(&url) {
-        RobotsVerdict::Allowed => None,
-        RobotsVerdict::Disallowed => disallowed(),
-        RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => {
-            Some(LeftOut::Unanswered(error.kind, error.to_string()))
-        }
-        RobotsVerdict::Unavailable(cause) => Some(LeftOut::Unanswered(
-            Kind::Robots,
-            format!("robots.txt is unavailable, which disallows everything: {cause}"),
-        )),
-    }
 }
 
 /// Fetches an entry, in turn with other nodes where there are some.

@@ -4,6 +4,8 @@ use orbweaver_fetch::Kind;
 use orbweaver_store::crawl::{FailedUrl, FrontierChange, Lease, SkipReason, StoredReport};
 use tokio::time::Instant;
 
+use super::again;
+use super::discover::depth;
 use super::outcome::IN_A_CIRCLE;
 use super::report::{Report, ReportedEnd};
 use super::state::Crawler;
@@ -93,7 +95,21 @@ impl Crawler {
         for key in &report.chain {
             self.shared.claim(*key, report.hash);
         }
-        match report.end {
+        let end = match report.end {
+            ReportedEnd::Merged(target) if self.merges_in_circle(report.hash, target) => {
+                let own = |key: &u64| self.shared.claimer(*key) == Some(report.hash);
+                let claimed: Vec<u64> = report.chain.iter().copied().filter(own).collect();
+                self.shared.unclaim(&claimed);
+                ReportedEnd::Failed {
+                    kind: Kind::BadRedirect.as_str().to_owned(),
+                    message: IN_A_CIRCLE.to_owned(),
+                    attempts: 1,
+                    at: self.shared.crawls.clock.now(),
+                }
+            }
+            end => end,
+        };
+        match end {
             ReportedEnd::Page(mut page) if stored.stored || page.dropped => {
                 let (links, found, hooked) = page.take_links();
                 self.skip(SkipReason::Scope, page.out_of_scope);
@@ -101,12 +117,15 @@ impl Crawler {
                 self.skip(SkipReason::Budget, page.unjudged);
                 if self.follows_links() {
                     let discovered = &mut item.discovered;
-                    let at = page.links_of.as_deref().unwrap_or(&report.url);
-                    let depth = report.depth;
-                    self.discover(at, &links, &found, Some(&hooked), depth, discovered);
+                    let at = page.landed.as_deref().unwrap_or(&report.url);
+                    let distance = report.depth;
+                    self.discover(at, &links, &found, Some(&hooked), distance, discovered);
                     if let Some(url) = page.links_of {
-                        self.nearer_bytes += url.len();
-                        self.nearer.push(url);
+                        self.nearer.put(again::Page {
+                            url,
+                            distance: depth(distance),
+                            is_taken: false,
+                        });
                     }
                 }
                 self.count_page(page.dropped);
@@ -122,21 +141,9 @@ impl Crawler {
                     redirect_to: page.redirect_to,
                 }];
             }
-            ReportedEnd::Merged(target) if self.merges_in_circle(report.hash, target) => {
-                self.handle.progress.lock().failed += 1;
-                item.changes = vec![FrontierChange::Failed { seq }];
-                item.errors = vec![FailedUrl {
-                    seq,
-                    url: report.url,
-                    key_hash: report.hash,
-                    kind: Kind::BadRedirect.as_str().to_owned(),
-                    message: IN_A_CIRCLE.to_owned(),
-                    attempts: 1,
-                    failed_at: self.shared.crawls.clock.now(),
-                }];
-            }
+            // The page may not be written yet.
             ReportedEnd::Merged(target) => {
-                item.changes = vec![FrontierChange::Done {
+                item.changes = vec![FrontierChange::Skipped {
                     seq,
                     redirect_to: Some(target),
                 }];

@@ -27,7 +27,7 @@ pub(super) struct Report {
     pub(super) hash: u64,
     /// Links from the seed.
     pub(super) depth: u32,
-    /// Keys of the pages that it redirects to.
+    /// Keys of the URLs that it redirects to, without one that another fetch has.
     #[serde(default)]
     pub(super) chain: Vec<u64>,
     /// Key of the URL that redirects to one that is left out for that.
@@ -93,6 +93,9 @@ pub(super) struct ReportedPage {
     links: Vec<ReportedLink>,
     added: Vec<Judged>,
     hook_skipped: u64,
+    /// The URL that answered, if it is another one: the page is stored under it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) landed: Option<String>,
     /// The URL of the page whose stored links are to be read, because they are too many.
     pub(super) links_of: Option<String>,
 }
@@ -237,11 +240,12 @@ impl Told {
 }
 
 impl ReportedPage {
-    /// What a fetched page `depth` links from the seed leads to; `follows` tells whether the run
-    /// follows links.
-    pub(super) fn new(fetched: &Fetched, depth: u32, follows: bool, told: &mut Told) -> Self {
+    /// What a fetched page leads to; `follows` tells whether the run follows links.
+    pub(super) fn new(fetched: &Fetched, entry: &Entry, follows: bool, told: &mut Told) -> Self {
         let hooked = fetched.hooked.as_deref();
+        let final_url = &fetched.row.page.final_url;
         let mut page = Self {
+            landed: (*final_url != entry.url).then(|| final_url.clone()),
             redirect_to: fetched.redirect_to,
             out_of_scope: fetched.left_out.scope,
             excluded: fetched.left_out.excluded,
@@ -261,7 +265,7 @@ impl ReportedPage {
             let judged = hooked.and_then(|hooked| hooked.link(*index));
             // A hook may decide differently from page to page.
             let is_plain = judged.is_none_or(|link| !link.is_changed && link.skipped.is_none());
-            if is_plain && !told.is_news(*hash, depth) {
+            if is_plain && !told.is_news(*hash, entry.depth) {
                 continue;
             }
             let Some(link) = fetched.links.get(*index as usize) else {
@@ -269,9 +273,11 @@ impl ReportedPage {
             };
             bytes += link.to.len() + judged.map_or(0, |link| link.url.len());
             if bytes > MAX_BYTES {
+                // All of it follows from the stored page: what hooks left out is counted then.
                 page.links.clear();
                 page.added.clear();
-                page.links_of = Some(fetched.row.page.final_url.clone());
+                page.hook_skipped = 0;
+                page.links_of = Some(final_url.clone());
                 return page;
             }
             page.links.push(ReportedLink {

@@ -7,7 +7,8 @@ use orbweaver_core::key_hash::key_hash;
 use orbweaver_store::crawl::{Lease, Run, SkipReason, unpack_targets};
 use orbweaver_urls::Resolved;
 
-use super::discover::{NEARER_BYTES, depth};
+use super::again;
+use super::discover::depth;
 use super::state::Crawler;
 use crate::frontier::Seen;
 use crate::hooks::report::Noted;
@@ -112,14 +113,14 @@ impl Crawler {
 
     /// Learns which URLs were found nearer to the seed after they had been discovered: the frontier
     /// does not say, but the links of the stored pages do. Pages whose links are within reach only
-    /// now are noted, and the links that were skipped.
+    /// now are noted, those whose links may have been taken only in part, and the links that were skipped.
     async fn take_up_distances(&mut self) -> anyhow::Result<()> {
         loop {
             // The pages of this round, with the distances by which their links were measured.
             let mut measured = Seen::default();
             let (mut is_stable, mut after) = (true, PageId(0));
             self.nearer.clear();
-            self.nearer_bytes = 0;
+            self.partly.clear();
             self.skipped_links.clear();
             loop {
                 let Lease { project, run, .. } = self.shared.lease;
@@ -155,11 +156,18 @@ impl Crawler {
                             }
                         }
                     }
-                    let is_nearer =
-                        distance < fetched_at && u32::from(next) <= self.shared.spec.depth;
-                    if is_nearer && leads_on && self.nearer_bytes + page.url.len() <= NEARER_BYTES {
-                        self.nearer_bytes += page.url.len();
-                        self.nearer.push(page.url);
+                    if !leads_on || u32::from(next) > self.shared.spec.depth {
+                        continue;
+                    }
+                    let again = again::Page {
+                        url: page.url,
+                        distance,
+                        is_taken: u32::from(fetched_at) < self.shared.spec.depth,
+                    };
+                    if distance < fetched_at {
+                        self.nearer.put(again);
+                    } else if self.notes.was_cut {
+                        self.partly.put(again);
                     }
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_accounts::random;
@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
+use super::again;
 use super::helping::Helping;
 use super::host::Host;
 use super::lending::{Lending, may_lend};
@@ -51,6 +52,8 @@ pub(super) struct Notes {
     /// How many URLs that sitemaps list were left out, by the name of the reason. Who reads them again
     /// counts these again.
     pub(super) skipped: BTreeMap<String, u64>,
+    /// Of some page's links not all were taken, because enough others waited.
+    pub(super) was_cut: bool,
 }
 
 /// URLs admitted beyond `max_pages`, in place of those that fail.
@@ -89,13 +92,11 @@ pub(super) struct Crawler {
     /// Entries given up since the last item without a request of their own.
     pub(super) given_up: Vec<FailedUrl>,
     /// Pages that turned out to be nearer to the seed than when they were fetched.
-    pub(super) nearer: Vec<String>,
-    /// Bytes of these.
-    pub(super) nearer_bytes: usize,
+    pub(super) nearer: again::Pages,
     /// Pages of whose links not all were taken, because enough others waited.
-    pub(super) partly: Vec<String>,
-    /// Bytes of these.
-    pub(super) partly_bytes: usize,
+    pub(super) partly: again::Pages,
+    /// Steps of matching robots.txt for the links that are taken now, or the hosts that get a turn.
+    pub(super) robots_steps: u64,
     /// URLs that redirect to one that another fetch has: the keys of both.
     pub(super) merged: HashMap<u64, u64>,
     pub(super) next_seq: i64,
@@ -227,8 +228,9 @@ impl Crawler {
         let (include, exclude) = (spec.include_paths.clone(), spec.exclude_paths.clone());
         let work = PathPatterns::work(&include, &exclude);
         let compile = move || PathPatterns::compile(&include, &exclude);
-        let patterns = blocking_of(work, compile).await?;
-        let patterns = patterns.map_err(|error| anyhow!("{error}"))?;
+        // Rules may have come since a monitor was stored: the run then ends with what its client would be
+        // told, see `gave_up`.
+        let patterns = blocking_of(work, compile).await??;
         let mut scope = Scope::new(&spec, &seed, patterns);
         let site = notes.site.as_deref().and_then(Resolved::parse);
         if let Some(wider) = site.and_then(|site| scope.with_site(&site)) {
@@ -285,10 +287,9 @@ impl Crawler {
             site_asked: false,
             left_out: Vec::new(),
             given_up: Vec::new(),
-            nearer: Vec::new(),
-            nearer_bytes: 0,
-            partly: Vec::new(),
-            partly_bytes: 0,
+            nearer: again::Pages::default(),
+            partly: again::Pages::default(),
+            robots_steps: 0,
             merged: HashMap::new(),
             next_seq: 0,
             pending: 0,

@@ -7,7 +7,7 @@ use super::plan;
 use crate::context::Crawls;
 use crate::hooks::deliver::{self, Delivered};
 
-/// Ends a run and queues its webhook deliveries; `false` if the lease is not ours any more.
+/// Ends a run and queues its webhook deliveries; `false` if the lease was lost.
 ///
 /// # Errors
 /// If the database fails; the run has not ended then.
@@ -33,6 +33,9 @@ pub async fn end_run(
         .store
         .end_run(lease, &ending, webhook.as_ref(), at)
         .await?;
+    if ended {
+        crawls.pipeline.index_backlog.hurry();
+    }
     if ended && webhook.is_some() {
         crawls.webhooks.wake();
     }

@@ -3,7 +3,8 @@
 //! A page's words and their index take about as much of the processors as fetching and storing it. A
 //! crawl that waits for its sites has that time to spare, and indexing a page while it is in memory is
 //! cheapest. A crawl that keeps the processors busy ends sooner if it leaves the words for later, which
-//! is done up to a bound: a crawl of hours would only pay more in the end.
+//! is done up to a bound: a crawl of hours would only pay more in the end, and a run's pages are to be
+//! found within five seconds of its end.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -17,10 +18,10 @@ const WINDOW: Duration = Duration::from_millis(250);
 /// Share of the processors' time above which the reading of pages keeps them busy: as one part in so
 /// many. Fetching and storing the pages takes more than twice as much besides.
 const BUSY_PART: u32 = 5;
-/// Pages that are left for later while the processors are busy.
-const MOST_LEFT: u32 = 16_384;
-/// How long pages that were left wait for idle processors.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Pages that are left for later while the processors are busy: some two seconds of work.
+const MAX_LEFT: u32 = 4_096;
+/// How long pages wait for idle processors, from the first one on, unless somebody is to find them soon.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How busy the crawls of this process keep the processors, and how many pages they have left for later.
 #[derive(Debug)]
@@ -36,9 +37,13 @@ struct State {
     since: Instant,
     /// What the pages read in it took.
     taken: Duration,
-    /// Since when every window was busy; `None` if the last one was not.
-    busy_since: Option<Instant>,
+    /// Whether the last window was busy.
+    was_busy: bool,
     left: u32,
+    /// Since when pages wait for idle processors, or may do so; `None` once none is left.
+    waits_since: Option<Instant>,
+    /// Pages wait that are to be found soon.
+    is_wanted: bool,
 }
 
 impl Default for Backlog {
@@ -63,7 +68,13 @@ impl Backlog {
         self.state.lock().note_read(took, self.room, Instant::now());
     }
 
-    /// Waits until the processors are idle, or have been busy for a minute.
+    /// Has pages indexed that wait, however busy the processors are: a run has ended, or a scan has
+    /// stored a page.
+    pub fn hurry(&self) {
+        self.state.lock().is_wanted = true;
+    }
+
+    /// Waits until the processors are idle, pages have waited for a minute, or some are wanted.
     pub(super) async fn wait_idle(&self) {
         while self.is_to_wait() {
             sleep(WINDOW).await;
@@ -72,6 +83,12 @@ impl Backlog {
 
     fn is_to_wait(&self) -> bool {
         self.state.lock().is_to_wait(Instant::now())
+    }
+
+    /// Begins a round of indexing; whether pages are wanted that wait now. Who cannot index them yet keeps
+    /// that in mind, or says [`hurry`](Self::hurry) again.
+    pub(super) fn begin(&self) -> bool {
+        std::mem::take(&mut self.state.lock().is_wanted)
     }
 
     /// Notes that no page is left. While the processors are busy the bound still holds.
@@ -85,14 +102,19 @@ impl State {
         Self {
             since: now,
             taken: Duration::ZERO,
-            busy_since: None,
+            was_busy: false,
             left: 0,
+            waits_since: None,
+            is_wanted: false,
         }
     }
 
     fn leaves_page(&mut self, now: Instant) -> bool {
-        let leaves = self.left < MOST_LEFT && self.busy_since(now).is_some();
+        let leaves = self.left < MAX_LEFT && self.is_busy(now);
         self.left += u32::from(leaves);
+        if leaves {
+            self.waits_since.get_or_insert(now);
+        }
         leaves
     }
 
@@ -103,28 +125,27 @@ impl State {
             return;
         }
         // Between pages that are far apart, no window is full.
-        let is_busy = window < WINDOW * 2 && self.taken > room;
-        self.busy_since = match self.busy_since {
-            since if is_busy => since.or(Some(now)),
-            _ => None,
-        };
+        self.was_busy = window < WINDOW * 2 && self.taken > room;
         self.since = now;
         self.taken = Duration::ZERO;
     }
 
-    /// Since when the processors have been busy, if they are.
-    fn busy_since(&self, now: Instant) -> Option<Instant> {
+    /// Whether the processors are busy.
+    fn is_busy(&self, now: Instant) -> bool {
         // Without pages nothing ends a window.
-        self.busy_since.filter(|_| now < self.since + WINDOW * 2)
+        self.was_busy && now < self.since + WINDOW * 2
     }
 
-    fn is_to_wait(&self, now: Instant) -> bool {
-        let busy_since = self.busy_since(now);
-        busy_since.is_some_and(|since| now < since + PATIENCE)
+    /// Whether the indexer, which has been told that pages may wait, waits itself.
+    fn is_to_wait(&mut self, now: Instant) -> bool {
+        // Scans and other nodes store pages, too, of which only the indexer learns.
+        let since = *self.waits_since.get_or_insert(now);
+        !self.is_wanted && self.is_busy(now) && now < since + IDLE_TIMEOUT
     }
 
     fn note_none_left(&mut self, now: Instant) {
-        if self.busy_since(now).is_none() {
+        self.waits_since = None;
+        if !self.is_busy(now) {
             self.left = 0;
         }
     }
@@ -160,7 +181,7 @@ mod tests {
             self.state.leaves_page(self.now)
         }
 
-        fn is_to_wait(&self) -> bool {
+        fn is_to_wait(&mut self) -> bool {
             self.state.is_to_wait(self.now)
         }
     }
@@ -191,16 +212,48 @@ mod tests {
     }
 
     #[test]
+    fn nobody_waits_for_pages_that_are_wanted() {
+        let mut trial = Trial::new();
+        trial.read(4, 500);
+        assert!(trial.is_to_wait());
+        trial.state.is_wanted = true;
+        assert!(!trial.is_to_wait() && trial.leaves_page());
+        // What is wanted from now on counts for the next round.
+        assert!(std::mem::take(&mut trial.state.is_wanted));
+        assert!(trial.is_to_wait());
+    }
+
+    #[test]
+    fn pages_wait_for_a_minute_from_the_first_one_on() {
+        let mut trial = Trial::new();
+        // The processors have been busy for long when the first page comes.
+        trial.read(4, 300_000);
+        assert!(trial.is_to_wait());
+        trial.read(4, 59_000);
+        assert!(trial.is_to_wait());
+        trial.read(4, 2_000);
+        // Nor does anything wait that comes before all are indexed.
+        assert!(!trial.is_to_wait() && trial.leaves_page() && !trial.is_to_wait());
+        trial.state.note_none_left(trial.now);
+        assert!(trial.is_to_wait());
+        // A page that is left waits before the indexer hears of it.
+        trial.state.note_none_left(trial.now);
+        assert!(trial.leaves_page());
+        trial.read(4, 61_000);
+        assert!(!trial.is_to_wait());
+    }
+
+    #[test]
     fn what_is_left_is_bounded_and_waits_for_a_minute() {
         let mut trial = Trial::new();
         trial.read(4, 500);
-        for _ in 0..MOST_LEFT {
+        for _ in 0..MAX_LEFT {
             assert!(trial.leaves_page());
         }
         assert!(!trial.leaves_page());
         // While the processors are busy, nothing more is left, though all may be indexed meanwhile.
         trial.state.note_none_left(trial.now);
-        assert!(!trial.leaves_page());
+        assert!(!trial.leaves_page() && trial.is_to_wait());
         trial.read(4, 59_000);
         assert!(trial.is_to_wait());
         trial.read(4, 2_000);

@@ -63,11 +63,14 @@ pub enum FrontierChange {
         /// Position in the order of discovery.
         seq: i64,
     },
-    /// It is skipped, because of robots.txt or because another URL redirects to it.
+    /// It is skipped: by robots.txt, because another URL redirects to it, or because it redirects to a
+    /// page that the fetch of another URL stores. That page may be written later, so the URL does not
+    /// count as fetched: a resumed run must not take the page for one that it has.
     Skipped {
         /// Position in the order of discovery.
         seq: i64,
-        /// Hash of the key of the URL that redirects to it.
+        /// Hash of the key that leads to the page: of the URL that redirects to this one, or of the page
+        /// that this one redirects to.
         redirect_to: Option<u64>,
     },
 }
@@ -113,7 +116,8 @@ pub struct KnownRow {
     pub queued: bool,
     /// Whether it was fetched.
     pub done: bool,
-    /// Hash of the page that it redirects to within the scope.
+    /// If it was fetched: hash of the page that it redirects to within the scope. If it was skipped: see
+    /// [`FrontierChange::Skipped`].
     pub redirect_to: Option<u64>,
 }
 
@@ -473,7 +477,8 @@ impl Store {
     }
 
     /// URLs of a run that redirect within its scope, each with its target. Instead of that, a URL
-    /// that was skipped because another one redirects to it has that one, which has the target.
+    /// that was skipped because another one redirects to it has that one, which has the target. The
+    /// target of a URL that was skipped because another fetch has its page may redirect, too.
     pub(crate) async fn frontier_redirects(
         &self,
         project: ProjectId,

@@ -1,25 +1,27 @@
 //! The difference between two runs, by the content hashes of their pages.
 //!
 //! A page is identified by its normalised URL. A status of 408, 425, 429 or 5xx is a temporary
-//! failure that says nothing about the page's content, so such a page of the new run, or of both, is
+//! failure that says nothing about the page's content, so a page with one in either run is
 //! `unavailable`: it has neither changed nor stayed as it was, and is no difference that a monitor
-//! tells of. Three more rules hold between two runs of one monitor:
+//! tells of. A page that answered 2xx and now answers 404 or 410 is `gone`, not `changed`. Of two errors
+//! only the statuses are compared: the text of an error page may be another for every request.
 //!
-//! - A page that was in trouble in the old run alone is compared with the monitor's last run
-//!   before that had its content. It is `unavailable` if it has that content again.
+//! A page of the old run alone is `removed` only if the new run would have come to it. It is `unvisited`
+//! where the new run could not fetch it, does not go as deep, has not begun, ended early (at a budget or a
+//! cap, or with URLs that waited), or could not read a sitemap to its end that the old run could.
+//!
+//! Three more rules hold between two runs of one monitor:
+//!
+//! - A page that failed temporarily in the old run alone is compared with the monitor's last run
+//!   before that had its content: it is `unavailable` if it has that content again, `gone` or `changed` if
+//!   not, and `added` if no run had any.
 //! - A page that the old run could not fetch, or had not come to when it ended, is not `added`
 //!   by its absence there.
-//! - Neither is any page that is absent from an old run which ended early (at a budget or a
-//!   cap), or in which a page that the new run has was in trouble, could not be fetched or was
-//!   refused (401, 403): links that nobody saw may have led to it. By the same measure a page
-//!   that is absent from the new run is `unvisited`.
-//!
-//! The same holds between any two runs where a sitemap could not be read to its end that could in
-//! the other run. Between any two runs a page of the old one is `unvisited`, not `removed`, where the new one
-//! could not fetch it, has not begun, ended before it had come to all its pages, or does not go as
-//! deep.
-//! A page that answered 2xx and now answers 404 or 410 is `gone`, not `changed`. Of two errors only
-//! the statuses are compared: the text of an error page may be another for every request.
+//! - Neither is any page that is absent from an old run which ended early, could not read a sitemap that
+//!   the new run could, or in which a page of the new run failed temporarily, could not be fetched or was
+//!   refused (401, 403): links that nobody saw may have led to it. By the same measure a page that is
+//!   absent from the new run is `unvisited`. A page that is not `added` for these rules is of no kind, and
+//!   is not counted.
 
 use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls};
