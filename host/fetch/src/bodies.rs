@@ -66,9 +66,8 @@ impl Bodies {
             return Ok(());
         }
         let message = format!(
-            "fetches of this project that failed have received {} MiB of bodies, the most in \
-             an hour (setting fetch.limits.failed_mib_per_hour): until there is room again, its \
-             bodies have at most 1 MiB",
+            "failed fetches of this project have received {} MiB, the most in an hour (setting \
+             fetch.limits.failed_mib_per_hour): until there is room again, its bodies have at most 1 MiB",
             self.failed_most
         );
         Err(Fault::new(Kind::Internal, SubKind::Busy, message).retryable())

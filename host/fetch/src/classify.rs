@@ -70,9 +70,10 @@ fn cause(error: &(dyn Error + 'static)) -> String {
 pub(crate) fn fault(source: &(dyn Error + 'static), stage: Stage) -> Fault {
     if says(source, &[Flood::TEXT]) {
         let fault = Fault::new(Kind::Protocol, SubKind::Flood, Flood::TEXT);
-        // A connection of HTTP/2 is shared: another request may have been the cause.
+        // A connection of HTTP/2 is shared: another request may have been the cause, which a connection
+        // of its own tells.
         return match find::<h2::Error>(source) {
-            Some(_) => fault.stale(),
+            Some(_) => fault.stale_only(),
             None => fault,
         };
     }

@@ -162,7 +162,8 @@ impl Clients {
         found.map_err(|error| {
             let fault = named(classify::lookup_fault(&error));
             match fault.kind {
-                Kind::Dns => Fault {
+                // A look-up that got no turn says nothing of the proxy.
+                Kind::Dns if fault.sub != Some(SubKind::Busy) => Fault {
                     kind: Kind::Proxy,
                     sub: Some(SubKind::Other),
                     ..fault

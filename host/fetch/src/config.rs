@@ -50,8 +50,9 @@ settings! {
         /// three times as much as is left free: three quarters if no other project has any.
         pub max_bodies_mib: u64 = 256,
         /// MiB that fetches of a project without a result, which are free, may receive in an
-        /// hour: transfers that break, bodies that are too large, and what comes before a response that never comes. Then its bodies of more than 1 MiB fail,
-        /// and may be tried again. 0: no bound.
+        /// hour: transfers that break, bodies that are too large, and what comes before a response
+        /// that never comes. Then its bodies of more than 1 MiB fail, and may be tried again.
+        /// 0: no bound.
         pub failed_mib_per_hour: u32 = 1_024,
         /// Redirects followed.
         pub max_redirects: u32 = 10,

@@ -8,7 +8,7 @@ mod codec;
 mod coding;
 
 use bytes::Bytes;
-use orbweaver_core::gunzip::{MOST_RECEIVED, gunzip};
+use orbweaver_core::gunzip::{MAX_RECEIVED, gunzip};
 
 use crate::error::{Fault, Kind, SubKind};
 use crate::response::Raw;
@@ -25,13 +25,13 @@ const BLOCK: usize = 64 * 1024;
 const WORTHWHILE: usize = 4 * 1024;
 /// Bytes of output per byte of input that a piece's first step has room for; each step that fills its
 /// room is followed by one with twice as much.
-const MOST_GROWTH: usize = 64;
+const MAX_GROWTH: usize = 64;
 /// Bytes of output that a step has room for at least.
 const LEAST_ROOM: usize = 512;
 /// How many times larger a compressed page usually is once it is decoded.
 const GROWTH: usize = 4;
 /// Most bytes that are allocated for a body because of its announced length.
-const MOST_AHEAD: usize = 3 << 20;
+const MAX_AHEAD: usize = 3 << 20;
 
 /// Parses Content-Encoding; returns the codings in the order of decoding.
 pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<Coding>, Fault> {
@@ -124,12 +124,12 @@ impl Body {
         // The announced length is not trusted: at most this much is allocated ahead.
         let expected = hint
             .map_or(0, |length| usize::try_from(length).unwrap_or(max))
-            .min(MOST_AHEAD / 3)
+            .min(MAX_AHEAD / 3)
             .min(max);
-        let waits = codings == [Coding::Gzip] && expected <= MOST_RECEIVED;
+        let waits = codings == [Coding::Gzip] && expected <= MAX_RECEIVED;
         let (raw, out) = match keep_raw {
             Some(_) if waits => (expected, 0),
-            Some(_) => (expected, (expected * GROWTH).min(MOST_AHEAD)),
+            Some(_) => (expected, (expected * GROWTH).min(MAX_AHEAD)),
             None => (0, expected),
         };
         Self {
@@ -172,7 +172,7 @@ impl Body {
         if !self.waits {
             return push_through(&mut self.layers, input, &mut self.out, self.max);
         }
-        if self.raw.len() > MOST_RECEIVED {
+        if self.raw.len() > MAX_RECEIVED {
             self.decode_waiting()?;
         }
         Ok(())
@@ -299,7 +299,7 @@ fn decode_into(
     max: usize,
 ) -> Result<(), Stop> {
     // Clearing a whole block for a piece of a few bytes would cost more than decoding it.
-    let mut likely = input.len().saturating_mul(MOST_GROWTH).max(LEAST_ROOM);
+    let mut likely = input.len().saturating_mul(MAX_GROWTH).max(LEAST_ROOM);
     loop {
         let start = out.len();
         let spare = match out.capacity() - start {

@@ -248,8 +248,8 @@ pub(crate) struct Fault {
     pub sub: Option<SubKind>,
     pub message: String,
     pub retryable: bool,
-    /// Whether another connection may succeed: a keep-alive race, or a stream that the server
-    /// reset.
+    /// Whether another connection may succeed: a keep-alive race, a stream that the server reset, the
+    /// rest of an earlier response, or what another request on a shared connection has caused.
     pub stale: bool,
 }
 

@@ -185,8 +185,6 @@ fn cookie_name(pair: &str) -> &str {
     pair.split('=').next().unwrap_or(pair).trim()
 }
 
-/// Whether credentials for `from` may be sent to `to`: the same origin, or the same host
-/// upgraded from http to https on the default ports.
 /// Headers of conditional requests (RFC 9110, section 13.1).
 const CONDITIONS: [&str; 5] = [
     "if-match",
@@ -203,6 +201,8 @@ fn without_fragment(url: &Url) -> &str {
     &sent[..sent.len() - fragment]
 }
 
+/// Whether credentials for `from` may be sent to `to`: the same origin, or the same host
+/// upgraded from http to https on the default ports.
 fn is_same_site(from: &Url, to: &Url) -> bool {
     let upgrade = from.scheme() == "http"
         && to.scheme() == "https"

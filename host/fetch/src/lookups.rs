@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -348,7 +349,8 @@ impl Name {
     }
 }
 
-/// A lookup that may have a thread. Dropped, however it ended, it gives back its place and answers.
+/// A lookup that has a thread. When dropped, it gives back the thread and answers, with a failure if the
+/// lookup was not made.
 struct Place {
     lookups: Lookups,
     asker: Asker,
@@ -363,7 +365,9 @@ impl Place {
         let lookups = self.lookups.clone();
         let mut next = Some(self);
         while let Some(mut place) = next {
-            place.answer = Some((lookups.0.ask)(&place.name));
+            let ask = || (lookups.0.ask)(&place.name);
+            // A panic is an answer that was lost; those that wait still get this thread.
+            place.answer = catch_unwind(AssertUnwindSafe(ask)).ok();
             drop(place);
             let mut granted = lookups.grant();
             next = granted.pop();

@@ -119,6 +119,12 @@ impl RobotsAnswer {
         self.robots.is_unreachable() && failure.unwrap_or(self.status.is_some())
     }
 
+    /// Whether there was no room for the request, or none in its project's share.
+    fn is_busy(&self) -> bool {
+        let sub = self.error.as_ref().and_then(|error| error.sub);
+        sub == Some(SubKind::Busy)
+    }
+
     /// Reads a response's body; no status stands for no response.
     fn read(status: Option<u16>, body: &[u8], error: Option<FetchError>) -> Self {
         let found = status.is_some_and(|status| (200..300).contains(&status));
@@ -360,6 +366,14 @@ impl SiteFiles {
             |stored: &Stored<Arc<RobotsAnswer>>| again && stored.value.robots.is_unreachable();
         let entry = self.robots.entry(origin.clone());
         let entry = entry.or_insert_with_if(made, is_old).await;
+        if !entry.is_fresh() && entry.value().value.is_busy() {
+            // Another project's share is used up; this one's may not be.
+            let made = fetch_robots(fetcher, &origin, None, personal, &[]).await;
+            return RobotsRead {
+                answer: made.value,
+                is_fresh: true,
+            };
+        }
         RobotsRead {
             is_fresh: entry.is_fresh(),
             answer: entry.into_value().value,

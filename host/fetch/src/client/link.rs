@@ -34,6 +34,8 @@ impl Flood {
 #[derive(Debug)]
 pub(crate) struct Meter {
     unused: AtomicU64,
+    /// Those of them that were told of as waste: requests of HTTP/2 share a connection.
+    told: AtomicU64,
     /// Largest head of a response, in bytes.
     head: u64,
     is_http2: AtomicBool,
@@ -43,6 +45,7 @@ impl Meter {
     fn new(head: u64) -> Self {
         Self {
             unused: AtomicU64::new(0),
+            told: AtomicU64::new(0),
             head,
             is_http2: AtomicBool::new(false),
         }
@@ -59,10 +62,16 @@ impl Meter {
     /// What arrived was of use.
     pub fn used(&self) {
         self.unused.store(0, Ordering::Relaxed);
+        self.told.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes that were of no use so far.
-    pub fn unused(&self) -> u64 {
+    /// Bytes that were of no use so far, without those that an earlier call told of.
+    pub fn waste(&self) -> u64 {
+        let unused = self.unused();
+        unused.saturating_sub(self.told.fetch_max(unused, Ordering::Relaxed))
+    }
+
+    fn unused(&self) -> u64 {
         self.unused.load(Ordering::Relaxed)
     }
 }

@@ -119,7 +119,7 @@ impl Drop for Watch<'_> {
             connected.get_extras(&mut extras);
         }
         if let Some(info) = extras.get::<Info>() {
-            (self.wasted)(info.meter.unused());
+            (self.wasted)(info.meter.waste());
         }
     }
 }

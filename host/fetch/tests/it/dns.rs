@@ -309,7 +309,7 @@ fn dead_names_of_a_project_keep_no_other_work_waiting() {
         }
         let many = async {
             while silence.begun.load(Ordering::SeqCst) < 90 {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         tokio::time::timeout(soon, many).await.unwrap();

@@ -3,7 +3,7 @@ use orbweaver_fetch::{CookieJar, FetchConfig, FetchError, Request, SubKind};
 use orbweaver_origin::{Certificates, Flaw, Origin, Reply, TlsOrigin};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::{config, config_with, failure, fetcher, get, with_config};
+use crate::support::{config_with, failure, fetcher, get, with_config};
 
 #[tokio::test]
 async fn fault_18_too_many_or_too_large_headers_are_refused() {
@@ -176,12 +176,17 @@ async fn interim_responses_without_end_are_a_fault_of_bounded_size_over_http2() 
         .unwrap();
     let fetcher = with_config(FetchConfig {
         extra_roots: vec![certificates.root()],
-        ..config()
+        // For slow machines.
+        ..config_with(|limits| {
+            limits.first_byte_ms = Millis(120_000);
+            limits.total_ms = Millis(240_000);
+        })
     });
     let error = get(&fetcher, &origin.url("secure.example"))
         .await
         .unwrap_err();
     assert_eq!(shown(&error), ("protocol", Some("flood")), "{error}");
+    assert!(!error.retryable);
     // Once more on a connection of its own.
     assert!(
         (24 << 20..64 << 20).contains(&error.wire_bytes),
@@ -202,7 +207,7 @@ async fn what_comes_before_a_response_that_never_comes_counts_as_received() {
         // Until the client gives up.
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     });
-    let fetcher = with_config(config_with(|limits| limits.first_byte_ms = Millis(500)));
+    let fetcher = with_config(config_with(|limits| limits.first_byte_ms = Millis(3_000)));
     let error = get(&fetcher, &url).await.unwrap_err();
     assert_eq!(shown(&error), ("timeout", Some("first_byte")), "{error}");
     assert_eq!(error.wire_bytes, hint.len() as u64);
