@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::documents::pdf;
+use crate::support::wait::until;
 use crate::support::{Client, Service, runs};
 use crate::tenant_plugins::{allowing, installed, read};
 
@@ -165,13 +166,8 @@ impl Silence {
 
     /// Until so many lookups are silent.
     async fn begun(&self, count: usize) {
-        let begun = async {
-            while self.begun.load(Ordering::SeqCst) < count {
-                tokio::task::yield_now().await;
-            }
-        };
-        let begun = tokio::time::timeout(Duration::from_secs(60), begun).await;
-        begun.expect("the lookups begin");
+        let begun = async || self.begun.load(Ordering::SeqCst) >= count;
+        until("the lookups begin", begun).await;
     }
 }
 

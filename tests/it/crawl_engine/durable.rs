@@ -16,6 +16,8 @@ use crate::support::{Service, wait};
 promises! {
     a_run_continues_after_a_restart
     a_continued_run_knows_what_it_found_nearer
+    a_continued_run_has_the_page_that_a_url_redirects_to
+    a_continued_run_takes_the_links_that_were_cut
     sitemaps_that_are_read_again_count_once
     a_continued_batch_counts_its_refused_urls
     a_worker_that_lost_its_lease_writes_nothing
@@ -128,6 +130,93 @@ async fn a_continued_run_knows_what_it_found_nearer(service: Service) {
     assert_eq!(paths(&service, &run).await, all);
     // The links to the page that is too deep. Those to pages that were taken later do not count.
     assert_eq!(run.progress.skipped_for(SkipReason::Depth), 2, "{run:?}");
+}
+
+/// A URL redirects to one that is being fetched, whose answer comes only after a restart.
+async fn a_continued_run_has_the_page_that_a_url_redirects_to(service: Service) {
+    let gate = Arc::new(Semaphore::new(0));
+    let passed = Arc::clone(&gate);
+    let ground = Ground::start(move |hit| {
+        let gate = Arc::clone(&gate);
+        Box::pin(async move {
+            match hit.path.as_str() {
+                path if path.ends_with(".txt") => Answer::status(404),
+                "/" => Answer::page("home", &["/held", "/old"]),
+                "/old" => Answer::to("/held"),
+                _ => {
+                    let _pass = gate.acquire().await;
+                    Answer::page("held", &[])
+                }
+            }
+        })
+    })
+    .await;
+    let run = queue(&service, &spec(&ground.url("/")), None).await;
+    ground.asked("/held").await;
+    let project = project(&service).await;
+    wait::until("the redirect is written", async || {
+        let known = service.app.store.frontier_known(project, run, -1, 10);
+        let known = known.await.expect("a database");
+        known
+            .iter()
+            .any(|row| row.url.ends_with("/old") && !row.queued)
+    })
+    .await;
+    let service = service.restart().await;
+    passed.add_permits(10);
+    let run = over(&service, run).await;
+    assert_eq!(
+        (run.status, run.error_count),
+        (RunState::Done, 0),
+        "{run:?}"
+    );
+    assert_eq!(paths(&service, &run).await, ["", "held"]);
+    assert_eq!((ground.count("/old"), ground.count("/held")), (1, 2));
+}
+
+/// A page has more links than the run has use for at first. Most lead to no page, one waits for the gate.
+async fn a_continued_run_takes_the_links_that_were_cut(service: Service) {
+    let gate = Arc::new(Semaphore::new(0));
+    let passed = Arc::clone(&gate);
+    let ground = Ground::start(move |hit| {
+        let gate = Arc::clone(&gate);
+        Box::pin(async move {
+            match hit.path.as_str() {
+                path if path.ends_with(".txt") => Answer::status(404),
+                "/" => {
+                    let bad = (0..2_600).map(|n| format!("/bad/{n}"));
+                    let good = (0..3).map(|n| format!("/good/{n}"));
+                    let held = std::iter::once("/held".to_owned());
+                    let links: Vec<String> = held.chain(bad).chain(good).collect();
+                    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+                    Answer::page("links", &links)
+                }
+                "/held" => {
+                    let _pass = gate.acquire().await;
+                    Answer::page("held", &[])
+                }
+                path if path.starts_with("/bad/") => {
+                    Answer::status(200).with("content-encoding", "unknown")
+                }
+                path => Answer::page(path, &[]),
+            }
+        })
+    })
+    .await;
+    let few = CrawlSpec {
+        max_pages: 5,
+        ..spec(&ground.url("/"))
+    };
+    let run = queue(&service, &few, None).await;
+    ground.asked("/held").await;
+    let is_cut = |run: &Run| run.progress.skipped_for(SkipReason::Budget) > 0;
+    noted(&service, run, is_cut).await;
+    let service = service.restart().await;
+    passed.add_permits(10);
+    let run = over(&service, run).await;
+    let all = ["", "good/0", "good/1", "good/2", "held"];
+    assert_eq!(paths(&service, &run).await, all, "{run:?}");
+    assert_eq!(run.progress.skipped_for(SkipReason::Budget), 0, "{run:?}");
 }
 
 async fn sitemaps_that_are_read_again_count_once(service: Service) {

@@ -13,6 +13,7 @@ use crate::support::{Service, fixture};
 promises! {
     skipped_links_are_not_fetched_and_listed_with_their_reason
     rewritten_and_added_urls_pass_the_checks_of_links
+    links_that_are_taken_in_two_parts_count_once
     urls_of_higher_priority_are_fetched_first
     a_sitemap_s_urls_are_judged
     records_are_stored_with_their_page_and_go_with_it
@@ -145,6 +146,43 @@ async fn rewritten_and_added_urls_pass_the_checks_of_links(service: Service) {
         !asked.iter().any(|path| path.starts_with("/old")),
         "{asked:?}"
     );
+}
+
+/// A page has more links than the run has use for at first, because most lead to no page.
+async fn links_that_are_taken_in_two_parts_count_once(service: Service) {
+    load(&service, "hook-tool").await;
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/links" => {
+            let bad = (0..1_500).map(|n| format!("/bad/{n}"));
+            let ends = ["/secret", "/old", "/good"].map(str::to_owned);
+            let links: Vec<String> = bad.chain(ends).collect();
+            let links: Vec<&str> = links.iter().map(String::as_str).collect();
+            Answer::page("links", &links)
+        }
+        path if path.starts_with("/bad/") => {
+            Answer::status(200).with("content-encoding", "unknown")
+        }
+        _ => Answer::page("page", &[]),
+    })
+    .await;
+    let config = json!({"discover": {
+        "skip": {"/secret": "it is private"},
+        "rewrite": {"/old": "/new"},
+        "add": [{"url": ground.url("/added")}, {"url": "http://other.example/"}],
+    }, "only": "/links"});
+    let few = CrawlSpec {
+        url: ground.url("/links"),
+        max_pages: 4,
+        concurrency: None,
+        ..with(&ground, OnError::Keep, config)
+    };
+    let run = crawl(&service, &few).await;
+    let all = ["added", "good", "links", "new"];
+    assert_eq!(paths(&service, &run).await, all, "{run:?}");
+    let counts = [SkipReason::Hook, SkipReason::Scope, SkipReason::Budget];
+    let counts = counts.map(|reason| run.progress.skipped_for(reason));
+    assert_eq!(counts, [1, 1, 0], "{run:?}");
 }
 
 async fn urls_of_higher_priority_are_fetched_first(service: Service) {

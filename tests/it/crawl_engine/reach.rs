@@ -18,6 +18,7 @@ promises! {
     redirects_are_followed_in_scope_and_stored_out_of_scope
     the_host_that_the_seed_redirects_to_is_in_scope
     a_seed_that_cannot_be_fetched_fails_the_run
+    a_stored_request_that_breaks_a_rule_fails_by_its_field
     sitemap_mode_follows_no_links
     only_as_many_sitemaps_are_read_as_needed
     crawler_traps_do_not_use_up_the_page_limit
@@ -287,6 +288,19 @@ async fn a_seed_that_cannot_be_fetched_fails_the_run(service: Service) {
     let ground = Ground::of(|_| Answer::status(404)).await;
     let run = crawl(&service, &spec(&ground.url("/"))).await;
     assert_eq!((run.status, run.page_count), (RunState::Done, 1));
+}
+
+/// A monitor may have been stored before the rule.
+async fn a_stored_request_that_breaks_a_rule_fails_by_its_field(service: Service) {
+    let ground = Ground::of(|_| Answer::page("page", &[])).await;
+    let refused = CrawlSpec {
+        include_paths: vec!["^/".to_owned(), "(".to_owned()],
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &refused).await;
+    assert_eq!((run.status, run.page_count), (RunState::Failed, 0));
+    let why = run.error_message.expect("a reason");
+    assert!(why.starts_with("include_paths[1]: "), "{why}");
 }
 
 async fn sitemap_mode_follows_no_links(service: Service) {

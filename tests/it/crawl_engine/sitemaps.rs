@@ -13,6 +13,7 @@ promises! {
     nested_and_many_sitemaps_are_all_read
     what_a_cut_sitemap_leaves_out_is_told
     what_robots_txt_disallows_takes_no_place
+    what_takes_long_to_match_is_decided_in_turn
     what_fails_makes_room_for_what_is_listed
     what_fails_makes_room_for_what_is_linked
 }
@@ -175,6 +176,33 @@ async fn what_robots_txt_disallows_takes_no_place(service: Service) {
     }
 }
 
+/// More links than are matched at once against sixty rules that read all of each.
+async fn what_takes_long_to_match_is_decided_in_turn(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" => {
+            let rules = (0..60).map(|n| format!("Disallow: /*/never/{n}\n"));
+            let rules: String = rules.collect();
+            Answer::text(format!("User-agent: *\n{rules}Disallow: /*/no/\n"))
+        }
+        "/" => {
+            let long = "x".repeat(200);
+            let links = (0..1_500).map(|n| match n % 500 {
+                499 => format!("/{long}/yes/{n}"),
+                _ => format!("/{long}/no/{n}"),
+            });
+            let links: Vec<String> = links.collect();
+            let links: Vec<&str> = links.iter().map(String::as_str).collect();
+            Answer::page("links", &links)
+        }
+        _ => other(hit),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 4), "{run:?}");
+    assert_eq!(run.progress.skipped_for(SkipReason::Robots), 1_497);
+    assert!(!ground.paths().iter().any(|path| path.contains("/no/")));
+}
+
 /// A site of which 2,600 URLs give no answer, before three that do.
 async fn failing() -> Ground {
     Ground::of(|hit| {
@@ -184,6 +212,7 @@ async fn failing() -> Ground {
         };
         match hit.path.as_str() {
             "/sitemap.xml" => urls(all()),
+            "/moved" => Answer::to("/"),
             "/" => {
                 let links: Vec<String> = all().collect();
                 let links: Vec<&str> = links.iter().map(String::as_str).collect();
@@ -214,11 +243,14 @@ async fn what_fails_makes_room_for_what_is_listed(service: Service) {
 
 async fn what_fails_makes_room_for_what_is_linked(service: Service) {
     let ground = failing().await;
-    let few = CrawlSpec {
-        max_pages: 4,
-        ..spec(&ground.url("/"))
-    };
-    let run = crawl(&service, &few).await;
-    assert_eq!((run.status, run.page_count), (RunState::Done, 4), "{run:?}");
-    assert_eq!(run.progress.skipped_for(SkipReason::Budget), 0, "{run:?}");
+    // The page with the links may have another URL than the seed.
+    for seed in ["/", "/moved"] {
+        let few = CrawlSpec {
+            max_pages: 4,
+            ..spec(&ground.url(seed))
+        };
+        let run = crawl(&service, &few).await;
+        assert_eq!((run.status, run.page_count), (RunState::Done, 4), "{run:?}");
+        assert_eq!(run.progress.skipped_for(SkipReason::Budget), 0, "{run:?}");
+    }
 }

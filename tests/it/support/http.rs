@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 /// Longer than any limit of these tests: what has not happened by then will not happen.
 pub const LONG: Duration = Duration::from_secs(120);
 
-/// Between two requests that ask for the same thing.
-const PACE: Duration = Duration::from_millis(10);
+/// Between two looks at the same thing.
+pub const PACE: Duration = Duration::from_millis(10);
 
 /// One connection per request.
 #[derive(Clone, Debug)]

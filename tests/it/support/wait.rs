@@ -1,11 +1,6 @@
 //! Waits for what happens in its own time, with a deadline.
 
-use std::time::Duration;
-
-use super::http::LONG;
-
-/// Between two looks.
-const PACE: Duration = Duration::from_millis(10);
+use super::http::{LONG, PACE};
 
 /// Waits until the condition holds; fails the test if it does not within two minutes.
 pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {

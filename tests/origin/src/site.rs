@@ -237,9 +237,9 @@ pub(crate) async fn serve(mut stream: impl Stream, shared: &Shared) -> io::Resul
     while let Some(mut request) = conn::read(&mut stream, connection).await? {
         request.open = shared.open.fetch_add(1, Ordering::SeqCst) + 1;
         let _answered = Open(&shared.open);
-        shared.log.lock().push(request.clone());
-        // Start to wait for the release before the waiters of `asked` are woken.
+        // It is waited for from here on: who sees the request in the log may release it at once.
         let release = shared.release.notified();
+        shared.log.lock().push(request.clone());
         shared.came.notify_waiters();
         let known = shared.reply(&request);
         if request.path().starts_with("/held/") {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 const ENOUGH: u64 = 2_048;
 const REFILL: u64 = 512;
 /// URLs lent to one part at a time.
-const MOST_LENT: u64 = 512;
+const MAX_LENT: u64 = 512;
 /// The same of one host, at least.
 const LEAST_OF_HOST: u64 = 8;
 
@@ -124,7 +124,7 @@ impl Lending {
     /// Whether a part can take another URL.
     pub fn has_room(&self) -> bool {
         let mut parts = self.nodes.iter().skip(HERE + 1);
-        parts.any(|part| part.works && part.lent < MOST_LENT)
+        parts.any(|part| part.works && part.lent < MAX_LENT)
     }
 
     fn hosts_at(&self, node: usize) -> usize {
@@ -168,8 +168,8 @@ impl Lending {
         match place {
             Some(node) if node != HERE => {
                 let lent = self.nodes.get(node).map_or(u64::MAX, |node| node.lent);
-                let of_host = (MOST_LENT / self.hosts_at(node).max(1) as u64).max(LEAST_OF_HOST);
-                if lent < MOST_LENT && under_way < of_host {
+                let of_host = (MAX_LENT / self.hosts_at(node).max(1) as u64).max(LEAST_OF_HOST);
+                if lent < MAX_LENT && under_way < of_host {
                     Turn::Lend(node)
                 } else {
                     Turn::Waits
@@ -289,7 +289,7 @@ mod tests {
         lending.has_parts = true;
         lending.join(1);
         assert_eq!(turns(&mut lending, 0.0), [Turn::Here, Turn::Lend(1)]);
-        for _ in 0..MOST_LENT {
+        for _ in 0..MAX_LENT {
             assert_eq!(lending.whose_turn(1, 0.0), Turn::Lend(1));
             lending.take(1, 1);
         }

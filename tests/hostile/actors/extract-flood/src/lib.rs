@@ -3,14 +3,20 @@
 //! - `trees`: 300 extractions at once, whose options are many small values; `long`: one with options of
 //!   100 KB;
 //! - `each`: extractions of pages that it makes, one after the other, until one is refused;
-//! - `at-once`: 200 of them at the same time.
+//! - `at-once`: 200 of them at the same time;
+//! - `spin` and `wait`: begins extractions and fetches, and lets none of them go on: it computes until it is
+//!   asked to end, or waits for the role `wait`. Then it takes the answers.
 //!
 //! The output says how many had an answer, and how many were refused with `budget`.
 
-use hostile_support::futures_util::future::join_all;
-use hostile_support::host::extraction;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use hostile_support::futures_util::future::{join, join_all};
 use hostile_support::host::parsing::from_html;
-use hostile_support::{Error, error};
+use hostile_support::host::{extraction, extraction_sync, http, job};
+use hostile_support::{Error, error, get};
 
 hostile_support::actor!(run);
 
@@ -39,6 +45,7 @@ async fn run(input: String) -> Result<String, Error> {
             }
         }
         "at-once" => join_all((0..200).map(|_| one())).await,
+        how @ ("spin" | "wait") => stall(how == "spin").await,
         _ => return Err(error("invalid-input", "unknown attack")),
     };
     let refused = |answer: &&Result<String, Error>| matches!(answer, Err(e) if e.code == "budget");
@@ -57,4 +64,37 @@ async fn run(input: String) -> Result<String, Error> {
 async fn one() -> Result<String, Error> {
     let page = from_html(URL, &"<p>x".repeat(100));
     extraction::extract("good".to_owned(), &page, "{}".to_owned()).await
+}
+
+/// Begins extractions by an interpreter and fetches, stands still, and returns all answers.
+async fn stall(spins: bool) -> Vec<Result<String, Error>> {
+    const EACH: usize = 8;
+    let pages: Vec<_> = (0..EACH).map(|_| from_html(URL, "<p>x")).collect();
+    for page in &pages {
+        // Parsed, so that the extractions need no more than an extractor.
+        page.snapshot();
+    }
+    let extract = |page| extraction::extract("clock".to_owned(), page, "{}".to_owned());
+    let fetch = async || Ok(http::fetch(get(URL)).await?.url());
+    let mut begun = pin!(join(
+        join_all(pages.iter().map(extract)),
+        join_all((0..EACH).map(|_| fetch())),
+    ));
+    poll_fn(|cx| {
+        // Not even the first has ended.
+        assert!(begun.as_mut().poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    let mut answers = Vec::new();
+    if spins {
+        while !job::cancelled() {}
+    } else {
+        let page = from_html(URL, "<p>y");
+        answers.push(extraction_sync::extract("wait", &page, "{}"));
+    }
+    let (extracted, fetched) = begun.await;
+    answers.extend(extracted);
+    answers.extend(fetched);
+    answers
 }
