@@ -17,7 +17,7 @@ use super::registry::Registry;
 const REMEMBERED: Duration = Duration::from_secs(60);
 /// How long, and for how many keys, it is remembered that a key was valid once (and is no guess).
 const SEEN: Duration = Duration::from_secs(86_400);
-const MOST_SEEN: u64 = 50_000;
+const MAX_SEEN: u64 = 50_000;
 /// How often a key's last use is written at most.
 const TOUCH_EVERY_MS: i64 = 30_000;
 
@@ -51,7 +51,7 @@ impl Keys {
             .time_to_live(REMEMBERED)
             .build();
         let seen = Cache::builder()
-            .max_capacity(MOST_SEEN)
+            .max_capacity(MAX_SEEN)
             .time_to_live(SEEN)
             .build();
         Self {

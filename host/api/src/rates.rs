@@ -27,7 +27,7 @@ const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit");
 /// Buckets in memory for one limit. The least recently used one is dropped first; its client then
 /// starts with a full bucket.
-const MOST_BUCKETS: u64 = 50_000;
+const MAX_BUCKETS: u64 = 50_000;
 /// After this time without use a bucket is full again, with every sensible setting.
 const KEPT: Duration = Duration::from_secs(600);
 
@@ -132,7 +132,7 @@ impl<K: std::hash::Hash + Eq + Send + Sync + 'static> Limit<K> {
             policy,
             clock: MonotonicClock,
             buckets: Cache::builder()
-                .max_capacity(MOST_BUCKETS)
+                .max_capacity(MAX_BUCKETS)
                 .eviction_policy(EvictionPolicy::lru())
                 .time_to_idle(KEPT)
                 .build(),
@@ -251,11 +251,11 @@ mod tests {
     #[test]
     fn buckets_are_bounded_in_number() {
         let limit = limit(1, 3).unwrap();
-        for number in 0..(MOST_BUCKETS as u32 + 5_000) {
+        for number in 0..(MAX_BUCKETS as u32 + 5_000) {
             limit.count(IpAddr::from(number.to_be_bytes())).unwrap();
         }
         limit.buckets.run_pending_tasks();
-        assert!(limit.buckets.entry_count() <= MOST_BUCKETS);
+        assert!(limit.buckets.entry_count() <= MAX_BUCKETS);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const MAX_METHOD: usize = 32;
 /// Marks the end of a text that was cut.
 const CUT: char = '…';
 /// Projects whose counts are kept; a dropped project starts its day again at 0.
-const MOST_PROJECTS: u64 = 10_000;
+const MAX_PROJECTS: u64 = 10_000;
 
 /// Counts each project's logged requests.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl RequestLog {
     pub(super) fn new(per_day: u64) -> Self {
         Self {
             per_day,
-            counts: Cache::new(MOST_PROJECTS),
+            counts: Cache::new(MAX_PROJECTS),
         }
     }
 

@@ -10,11 +10,11 @@ use libdeflate_sys::{
 };
 
 /// Longest body, in bytes as received, that is decoded at once.
-pub const MOST_RECEIVED: usize = 256 << 10;
+pub const MAX_RECEIVED: usize = 256 << 10;
 /// Most bytes of its content.
-const MOST_CONTENT: usize = 768 << 10;
+const MAX_CONTENT: usize = 768 << 10;
 /// How many times larger the content may be: pages shrink to a third or a tenth.
-const MOST_GROWTH: usize = 64;
+const MAX_GROWTH: usize = 64;
 
 thread_local! {
     static DECODER: RefCell<Option<Decoder>> = const { RefCell::new(None) };
@@ -24,15 +24,15 @@ thread_local! {
 /// bytes. `None` for every other body, malformed ones included, and for unusually much content: those
 /// are to be decoded in pieces, which tells what is wrong with them.
 pub fn gunzip(body: &[u8], max: usize) -> Option<Vec<u8>> {
-    if body.len() > MOST_RECEIVED {
+    if body.len() > MAX_RECEIVED {
         return None;
     }
     // A member ends with the length of its content. A wrong one only costs the attempt.
     let length = u32::from_le_bytes(*body.last_chunk()?);
     let length = usize::try_from(length).ok()?;
     let most = max
-        .min(MOST_CONTENT)
-        .min(body.len().saturating_mul(MOST_GROWTH));
+        .min(MAX_CONTENT)
+        .min(body.len().saturating_mul(MAX_GROWTH));
     if length > most {
         return None;
     }

@@ -31,7 +31,7 @@ pub const MAX_CONCURRENT: u64 = 50;
 
 /// Time after which a call with a waiting client starts no more requests. Clients of the service wait
 /// for five minutes by default, and a check that is cut off loses its results.
-const PATIENCE: Duration = Duration::from_secs(240);
+const REQUESTS_TIMEOUT: Duration = Duration::from_secs(240);
 /// How much earlier no more pages are rendered: one may wait so long for the browser.
 const BROWSER_QUEUE: Duration = Duration::from_secs(120);
 
@@ -130,7 +130,7 @@ impl Item {
 /// Checks the links.
 pub async fn run(input: Input) -> Result<Output, Error> {
     // Nobody waits for the answer of a run in the background.
-    let patience = job::context().run_id.is_none().then_some(PATIENCE);
+    let patience = job::context().run_id.is_none().then_some(REQUESTS_TIMEOUT);
     run_within(input, patience).await
 }
 

@@ -38,6 +38,7 @@ fn headings_are_without_their_controls_and_links_to_themselves() {
         ),
         ("<h1>Install <button>Copy</button></h1>", "Install"),
         ("<h1><button>Is it safe?</button></h1>", "Is it safe?"),
+        ("<h1>2. <button>Is it safe?</button></h1>", "2. Is it safe?"),
         ("<h1>Learn C#</h1>", "Learn C#"),
         ("<h1>Learn F# <a href='#f'>#</a></h1>", "Learn F#"),
         ("<h1>Section ABC<a href='#s'>#</a></h1>", "Section ABC"),

@@ -135,7 +135,8 @@ fn turned(meta: &str, content: &str) -> Option<String> {
     let (family, given) = content.split_once(',')?;
     let is_list = !of_one && names::is_person(family) && names::is_person(given.trim());
     let of_library = of_one || meta.ends_with(".creator") || meta == "citation_authors";
-    (of_library && !is_list).then(|| names::inverted(content))?
+    let found = (of_library && !is_list).then(|| names::inverted(content))?;
+    found.filter(|name| names::is_name(name))
 }
 
 /// What JSON-LD states of the content's author.

@@ -12,7 +12,7 @@ const MAX_TAGS: usize = 30;
 const MAX_BYTES: usize = 100;
 const MAX_NODES: u32 = 16;
 /// Links with `rel=tag` that are looked at, those beside the text too.
-const MOST_READ: usize = 500;
+const MAX_READ: usize = 500;
 /// Elements around a link that are looked at.
 const NEAR: usize = 16;
 
@@ -41,7 +41,7 @@ impl Linked {
             return;
         }
         self.read += 1;
-        if self.read > MOST_READ {
+        if self.read > MAX_READ {
             self.too_many = true;
             return;
         }
@@ -172,7 +172,7 @@ mod tests {
             let one = "<article><a rel=tag href=/t>silk</a></article>";
             topics(&format!("{one}<aside>{}</aside>", cloud(count))).1
         };
-        assert_eq!(beside(MOST_READ - 1), ["silk"]);
-        assert_eq!(beside(MOST_READ), [""; 0]);
+        assert_eq!(beside(MAX_READ - 1), ["silk"]);
+        assert_eq!(beside(MAX_READ), [""; 0]);
     }
 }

@@ -167,7 +167,7 @@ fn line_without_controls(node: Node<'_>) -> String {
         .or_else(|| whole.strip_prefix(label.as_str()))
         .map(str::trim);
     match rest {
-        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        Some(rest) if rest.contains(char::is_alphanumeric) => rest.to_owned(),
         _ => whole,
     }
 }

@@ -16,7 +16,7 @@ pub struct Dated {
     pub end: usize,
 }
 
-/// The first date of a text, and those behind it that are meaning to be of a publication or a change:
+/// The first date of a text, and those behind it that are said to be of a publication or a change:
 /// "March 5, 2024 (updated March 7, 2024)". `label` is what stands before the text; `by_class`
 /// whether the element's class speaks of a change and of a publication.
 pub fn dated(text: &str, label: &str, by_class: (bool, bool), manner: Manner<'_>) -> Vec<Dated> {
@@ -70,7 +70,9 @@ fn tell_from_behind(text: &str, found: &mut [Dated]) {
         && !behind.trim_end().ends_with([':', '：', '|', '｜', '/']);
     let meaning = DateMeaning::by(&[behind], false, false);
     let meaning_before = DateMeaning::by(&[before], false, false);
+    // "映画 2024年3月5日公開" tells when the film was.
     if !is_word
+        || before.contains(char::is_alphanumeric)
         || meaning_before != DateMeaning::Nothing
         || !matches!(meaning, DateMeaning::Modified | DateMeaning::Published)
     {
@@ -149,9 +151,10 @@ mod tests {
             ),
             ("ja", "2024年3月7日 更新", vec![(second, Modified)]),
             ("zh", "2024-03-05 发布", vec![(first, Published)]),
+            ("ja", "映画 2024年3月5日公開", vec![(first, Nothing)]),
             // The next word is that of the next element.
             ("ja", "2024年3月5日 更新日：", vec![(first, Nothing)]),
-            // Nothing is meaning of the second.
+            // Nothing is said of the second.
             (
                 "en",
                 "March 5, 2024 to March 7, 2024",

@@ -9,7 +9,6 @@ const MAX_TEXT: usize = 12 << 20;
 /// The node visits and bytes of text that one role may still use for a page.
 ///
 /// Needed if the subtrees of many, possibly nested elements are read: links, headings, items.
-/// headings, items.
 #[derive(Debug)]
 pub struct Budget {
     /// Remaining node visits.

@@ -18,7 +18,7 @@ use crate::operation_input::input_schema;
 /// Rows of a page of a list.
 const ROWS: u64 = 50;
 /// Rows of a list that the API does not divide into pages.
-const MOST_ROWS: usize = 200;
+const MAX_ROWS: usize = 200;
 /// Which part of a list.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Place {
@@ -191,8 +191,8 @@ fn cut(list: &mut Value) -> usize {
     let Some(items) = list["items"].as_array_mut() else {
         return 0;
     };
-    let more = items.len().saturating_sub(MOST_ROWS);
-    items.truncate(MOST_ROWS);
+    let more = items.len().saturating_sub(MAX_ROWS);
+    items.truncate(MAX_ROWS);
     more
 }
 

@@ -15,7 +15,7 @@ use crate::input::Query;
 use crate::memory_limit;
 
 /// Pages whose texts are compared for one answer.
-const MOST_TEXTS: usize = 25;
+const MAX_TEXTS: usize = 25;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -201,7 +201,7 @@ impl Diff {
     async fn compare_texts(&mut self, ctx: &Ctx) -> Result<(), ApiError> {
         let (pipeline, store) = (&ctx.app.pipeline, &ctx.app.store);
         let items = self.changed.iter_mut().chain(&mut self.gone);
-        for item in items.take(MOST_TEXTS) {
+        for item in items.take(MAX_TEXTS) {
             let text = match item.pages {
                 Some((old, new)) => {
                     let project = ctx.principal.project;

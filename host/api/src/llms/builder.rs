@@ -24,7 +24,7 @@ use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_crawl::submit::{self, Origin};
 
 /// Runs of the same hour that are of no use, before one is made that nobody comes back to.
-const MOST_BEFORE: u32 = 100;
+const MAX_BEFORE: u32 = 100;
 /// How often the run is looked at.
 const POLL: Duration = Duration::from_millis(200);
 /// Links followed from the start page.
@@ -144,7 +144,7 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
     // A caller who was told to wait comes back to the same run; one that is of no use leads to the next.
     let first = (max_age > 0).then(|| idem_key(app, spec));
     let mut key = first.clone();
-    let mut left = MOST_BEFORE;
+    let mut left = MAX_BEFORE;
     let created = loop {
         let origin = Origin {
             idem_key: key.take(),
@@ -313,8 +313,11 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         };
         found.push((key, same, entry));
     }
-    let keys: HashSet<String> = found.iter().map(|(key, ..)| key.clone()).collect();
-    // A page that calls itself a copy of another one is not listed beside it.
+    // A page that calls itself a copy of another one is not listed beside it. Of two that name each
+    // other, neither is the other's copy.
+    let is_own = |key: &String, same: &Option<String>| same.as_ref().is_none_or(|same| same == key);
+    let own = found.iter().filter(|(key, same, _)| is_own(key, same));
+    let keys: HashSet<String> = own.map(|(key, ..)| key.clone()).collect();
     let is_copy = |key: &String, same: &Option<String>| {
         let of = same.as_ref().filter(|same| *same != key);
         of.is_some_and(|same| keys.contains(same))

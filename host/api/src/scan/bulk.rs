@@ -14,6 +14,7 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use crate::answer::raw_json;
@@ -261,6 +262,8 @@ async fn run(
     let tokens: Vec<String> = (0..urls.len()).map(|index| token.part(index)).collect();
     let project = principal.project;
     let shares = app.accounts.quota.reserve_each(project, &tokens).await?;
+    // A page that was begun may wait long for a plugin or a model: the others' answers do not.
+    let end = Instant::now() + app.settings.request_timeout / 10 * 9;
     let mut results: Vec<Scanned> =
         futures::stream::iter(urls.into_iter().zip(tokens).zip(shares).enumerate())
             .map(|(index, ((url, token), share))| {
@@ -280,7 +283,9 @@ async fn run(
                     });
                     let result = match bill {
                         Ok(bill) => {
-                            Box::pin(pipeline::scan(&app.scans, &principal, &spec, bill)).await
+                            let scan = pipeline::scan(&app.scans, &principal, &spec, bill);
+                            let late = |_| Err(not_finished());
+                            timeout_at(end, Box::pin(scan)).await.unwrap_or_else(late)
                         }
                         Err(cap) => Err(QuotaError::Capped(cap).into()),
                     };
@@ -295,6 +300,14 @@ async fn run(
     let size: usize = results.iter().map(|(.., result)| size(result) + 64).sum();
     let written = sized(size, move || written(&results, size)).await?;
     written.map_err(|error| ApiError::internal(&error))
+}
+
+/// The failure of a page that the rest of its batch does not wait for.
+fn not_finished() -> ScanError {
+    ScanError::Busy {
+        message: "not finished before the request's time was over".to_owned(),
+        retry_after: 1,
+    }
 }
 
 /// The answer, of about `size` bytes.

@@ -26,7 +26,7 @@ pub(crate) use schema::unknown_members;
 pub(crate) const WARNINGS: HeaderName = HeaderName::from_static("orbweaver-warnings");
 
 /// Names that are told of; further ones are counted only.
-const MOST_NAMES: usize = 10;
+const MAX_NAMES: usize = 10;
 /// Longest name that is told, in characters.
 const MAX_NAME_CHARS: usize = 100;
 
@@ -59,7 +59,7 @@ pub(crate) enum Step {
 impl UnknownNames {
     /// Notes a field by its path, and what its object may have where that is known.
     pub(crate) fn push(&mut self, path: Vec<Step>, known: Option<Vec<String>>) {
-        if self.names.len() < MOST_NAMES {
+        if self.names.len() < MAX_NAMES {
             self.names.push(UnknownName { path, known });
         } else {
             self.more += 1;
@@ -68,7 +68,7 @@ impl UnknownNames {
 
     /// Whether another field would only be counted.
     pub(crate) fn is_full(&self) -> bool {
-        self.names.len() >= MOST_NAMES
+        self.names.len() >= MAX_NAMES
     }
 
     /// Counts a field that is not told of.
@@ -115,7 +115,7 @@ pub(crate) fn messages(
         if operation.has_parameter(&name) || told.iter().any(|told| *told == name) {
             continue;
         }
-        if told.len() == MOST_NAMES {
+        if told.len() == MAX_NAMES {
             more += 1;
             continue;
         }

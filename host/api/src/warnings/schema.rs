@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::{Step, UnknownNames};
 
 /// Schemas looked at for one place: references may form a circle.
-const MOST_SCHEMAS: usize = 64;
+const MAX_SCHEMAS: usize = 64;
 /// Values of an input that are looked at.
-const MOST_VALUES: usize = 10_000;
+const MAX_VALUES: usize = 10_000;
 const COMPONENTS: &str = "#/components/schemas/";
 
 /// A schema's alternatives and references, all of them together.
@@ -15,7 +15,7 @@ fn alternatives<'a>(schemas: &[&'a Value], components: &'a Value) -> Vec<&'a Val
     let mut all: Vec<&Value> = Vec::new();
     let mut open: Vec<&Value> = schemas.to_vec();
     while let Some(schema) = open.pop() {
-        if all.len() == MOST_SCHEMAS {
+        if all.len() == MAX_SCHEMAS {
             break;
         }
         if all.iter().any(|seen| std::ptr::eq(*seen, schema)) {
@@ -115,7 +115,7 @@ pub(crate) fn unknown_members(schema: &Value, input: &Value) -> UnknownNames {
                 let judged = !names.is_empty() && !is_free(&all);
                 for (name, value) in given {
                     looked_at += 1;
-                    if looked_at > MOST_VALUES {
+                    if looked_at > MAX_VALUES {
                         return unknown;
                     }
                     if judged && !names.contains(name) {
@@ -130,7 +130,7 @@ pub(crate) fn unknown_members(schema: &Value, input: &Value) -> UnknownNames {
             Value::Array(items) => {
                 for (index, value) in items.iter().enumerate() {
                     looked_at += 1;
-                    if looked_at > MOST_VALUES {
+                    if looked_at > MAX_VALUES {
                         return unknown;
                     }
                     inner.push((Step::Index(index), value));

@@ -188,7 +188,8 @@ impl<'h> State<'h> {
         if name != names::TITLE || !std::mem::take(&mut self.drawing_title) {
             self.gap(name);
         }
-        if name == names::A {
+        // In a template, it ends a link there, which is none of the page.
+        if name == names::A && !self.elements.are_in_template() {
             self.close_link();
         }
         self.elements.close(name);
@@ -287,6 +288,9 @@ impl<'h> State<'h> {
     }
 
     fn anchor(&mut self, tag: &Tokens<'h>) {
+        if self.elements.are_in_template() {
+            return;
+        }
         self.close_link();
         self.open = self.push(tag);
         self.begun = false;
@@ -323,6 +327,7 @@ impl<'h> State<'h> {
         if let Some(link) = self.open.and_then(|index| self.found.get_mut(index))
             && !self.begun
             && link.label.is_empty()
+            && !self.elements.are_in_template()
         {
             link.label = tag.attribute("aria-label").unwrap_or("");
         }
@@ -331,6 +336,7 @@ impl<'h> State<'h> {
     fn image(&mut self, tag: &Tokens<'h>) {
         if let Some(index) = self.open.filter(|_| !self.begun)
             && self.alts.len() < MAX_ALTS
+            && !self.elements.are_in_template()
             && let Some(alt) = tag.attribute("alt").filter(|alt| !alt.is_empty())
         {
             self.alts.push((index, alt));

@@ -145,6 +145,10 @@ fn a_link_without_text_uses_its_alternative_text() {
         ),
         ["icon", "A"]
     );
+    assert_eq!(
+        anchors("<a href=1>a<template><a href=2>b</a><img alt=c></template>d</a>"),
+        ["abd"]
+    );
     assert_eq!(anchors("<a href=1>é"), ["é"]);
     let long = "wörter ".repeat(1000);
     let cut = &anchors(&format!("<a href=1>{long}</a>"))[0];

@@ -136,7 +136,8 @@ enum Half {
     After,
 }
 
-/// `AM`, `p.m.` and their like at the beginning, and what follows.
+/// `AM`, `p.m.` and their like at the beginning, in Spanish (`p. m.`), Greek and Arabic too, and what
+/// follows.
 fn half_of_day(rest: &str) -> (Option<Half>, &str) {
     let text = rest.trim_start();
     for (word, half) in [
@@ -144,6 +145,16 @@ fn half_of_day(rest: &str) -> (Option<Half>, &str) {
         ("a.m.", Half::Before),
         ("pm", Half::After),
         ("p.m.", Half::After),
+        ("a. m.", Half::Before),
+        ("p. m.", Half::After),
+        ("a.\u{a0}m.", Half::Before),
+        ("p.\u{a0}m.", Half::After),
+        ("a.\u{202f}m.", Half::Before),
+        ("p.\u{202f}m.", Half::After),
+        ("π.μ.", Half::Before),
+        ("μ.μ.", Half::After),
+        ("ص", Half::Before),
+        ("م", Half::After),
     ] {
         let Some((start, after)) = text.split_at_checked(word.len()) else {
             continue;

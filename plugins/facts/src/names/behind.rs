@@ -1,6 +1,6 @@
 //! What stands behind the names of authors: dates, callings, places, the work of others.
 
-use super::callings::{HOUSES, OTHER_WORKS, ROLES, ROLES_BEHIND};
+use super::callings::{CALLINGS, HOUSES, OTHER_WORKS, REGIONS, ROLES, ROLES_BEHIND};
 use super::people::is_person;
 use super::{first_byte, is_legal_form};
 use crate::date_meaning::{CHANGED, PUBLISHED};
@@ -61,6 +61,8 @@ pub fn cut(text: &str) -> &str {
 
 /// A byline up to the work of others: "Ann Lee. Photographs by Bo Lim", "Ann Lee, Fotos: Bo Lim".
 fn before_works(text: &str) -> &str {
+    // Asked of each mark's rest.
+    let last = text.rfind([' ', ':']);
     for (at, mark) in text.char_indices() {
         if at == 0 || !matches!(mark, '.' | ',' | ';' | ':' | '(') {
             continue;
@@ -68,7 +70,7 @@ fn before_works(text: &str) -> &str {
         let behind = text.get(at + 1..).unwrap_or("").trim_start();
         // Photographers are named so in all these languages; a name may begin so, too.
         let begins = OTHER_WORKS.iter().any(|word| begins_with(behind, word));
-        if begins && behind.contains([' ', ':']) {
+        if begins && last >= Some(text.len() - behind.len()) {
             return text.get(..at).unwrap_or(text);
         }
     }
@@ -89,7 +91,9 @@ fn before_place(text: &str) -> &str {
         let mut words = place.split(' ');
         let is_place =
             words.all(|w| w.starts_with(char::is_uppercase)) && place.split(' ').count() <= MOST;
-        if is_place && is_person(name) {
+        // Only a house is worked for: "Royal Society for Public Health" is one name.
+        let is_purpose = matches!(*word, " for " | " für " | " pour " | " para ");
+        if is_place && is_person(name) && (!is_purpose || tells_of_person(place, name)) {
             return name;
         }
     }
@@ -224,15 +228,40 @@ pub fn tells_of_person(part: &str, name: &str) -> bool {
     let shouts = |text: &str| !text.contains(char::is_lowercase);
     let lower = part.to_lowercase();
     let mut words = lower.split(' ');
-    if words.any(|word| HOUSES.contains(&word) || ROLES.iter().any(|role| word.starts_with(role))) {
+    let is_known = |word: &str| {
+        HOUSES.contains(&word)
+            || CALLINGS.contains(&word)
+            || ROLES.iter().any(|role| word.starts_with(role))
+    };
+    let is_region = |word: &str| REGIONS.contains(&word);
+    if words.clone().next().is_some_and(is_region) || words.any(is_known) {
         return true;
     }
-    // "BBC", "RDN": not where all of the names are written so.
+    // "BBC", "RDN": not where all of the names are written so. "JD Vance" and "Robert Brown III" are
+    // names.
+    let least = if part.contains(' ') { 3 } else { 2 };
     let is_short = |word: &str| {
         let letters = word.chars().filter(|c| c.is_alphabetic()).count();
-        letters >= 2 && !word.contains('.') && shouts(word)
+        letters >= least && !word.contains('.') && shouts(word) && !is_generation(word)
     };
     !shouts(name) && part.split(' ').any(is_short)
+}
+
+/// Whether a text begins with a word of names of houses that begins like "published".
+fn is_of_name(text: &str) -> bool {
+    let word = text.split(|c: char| !c.is_alphabetic()).next();
+    let words = [
+        "public",
+        "publics",
+        "publique",
+        "publiques",
+        "publisher",
+        "publishers",
+        "publishing",
+        "publication",
+        "publications",
+    ];
+    word.is_some_and(|word| words.contains(&word))
 }
 
 /// A byline up to the word that introduces a date.
@@ -252,7 +281,9 @@ fn before_dates(text: &str) -> &str {
         let tail = lower.get(at..).unwrap_or("");
         let first = first_byte(tail);
         let mut words = CHANGED.iter().chain(PUBLISHED);
-        if words.any(|word| first_byte(word) == first && tail.starts_with(word)) {
+        if words.any(|word| first_byte(word) == first && tail.starts_with(word))
+            && !is_of_name(tail)
+        {
             return text.get(..at).unwrap_or(text);
         }
     }
@@ -290,6 +321,13 @@ mod tests {
             ("By Jane Doe in New York", "Jane Doe"),
             ("Von Anna Müller aus Berlin", "Anna Müller"),
             ("By Jane Doe for The Weaver", "Jane Doe"),
+            ("Anna Berg och Staffan Lind", "Anna Berg, Staffan Lind"),
+            ("Ann Lee and Tom Stafford", "Ann Lee, Tom Stafford"),
+            ("Ali Kaya ve Nursel Demir", "Ali Kaya, Nursel Demir"),
+            ("Ann Lee and Dominic West", "Ann Lee, Dominic West"),
+            ("Ann Lee, JD Vance", "Ann Lee, JD Vance"),
+            ("Ann Lee and Robert Brown III", "Ann Lee, Robert Brown III"),
+            ("Ann Lee, Jean d'Ormesson", "Ann Lee, Jean d'Ormesson"),
             ("Jane Doe (Reuters)", "Jane Doe"),
             ("Jane Doe (jdo)", "Jane Doe"),
             ("Weaver Radio (www.weaver.example)", "Weaver Radio"),
@@ -307,6 +345,14 @@ mod tests {
             ("山田太郎記者", "山田太郎"),
             ("記者陳大文／台北報導", "陳大文"),
             // These are parts of names.
+            (
+                "Royal Society for Public Health",
+                "Royal Society for Public Health",
+            ),
+            (
+                "Deutsche Gesellschaft für Ernährung",
+                "Deutsche Gesellschaft für Ernährung",
+            ),
             ("Martin Lee, Jr.", "Martin Lee Jr."),
             ("Ann Lee (SilkWorm)", "Ann Lee (SilkWorm)"),
             ("Weaver Travel Editor, SMT", "Weaver Travel Editor, SMT"),

@@ -10,8 +10,6 @@ pub const ROLES: &[&str] = &[
     "author",
     "contribut",
     "columnist",
-    "staff",
-    "master",
     "educator",
     "teacher",
     "professor",
@@ -21,11 +19,7 @@ pub const ROLES: &[&str] = &[
     "photograph",
     "founder",
     "co-founder",
-    "ceo",
-    "cto",
     "manager",
-    "chief",
-    "head",
     "president",
     "engineer",
     "freelance",
@@ -34,21 +28,14 @@ pub const ROLES: &[&str] = &[
     "consultant",
     "specialist",
     "strategist",
-    "expert",
-    "coach",
     "physician",
-    "nurse",
     "dietitian",
     "attorney",
     "lawyer",
-    "fellow",
     "lecturer",
-    "senior",
     "associate",
     "assistant",
     "executive",
-    "guest",
-    "special",
     "redakteur",
     "redaktion",
     "redaktör",
@@ -57,8 +44,6 @@ pub const ROLES: &[&str] = &[
     "korrespond",
     "autor",
     "rédact",
-    "journalist",
-    "correspond",
     "redactor",
     "periodista",
     "corresponsal",
@@ -82,6 +67,12 @@ pub const ROLES: &[&str] = &[
     "toimittaja",
     "újságíró",
     "szerkesztő",
+];
+
+/// Whole words of posts and callings: names begin with them ("Staffan", "Nursel").
+pub const CALLINGS: &[&str] = &[
+    "staff", "master", "head", "chief", "coach", "nurse", "fellow", "guest", "ceo", "cto",
+    "expert", "senior", "special",
 ];
 
 /// Words of houses and places in the text behind a name, in lower case.
@@ -131,21 +122,16 @@ pub const HOUSES: &[&str] = &[
     "studio",
     "studios",
     "labs",
-    "new",
-    "los",
-    "las",
-    "san",
-    "the",
-    "north",
-    "south",
-    "east",
-    "west",
-    "united",
     "for",
     "at",
     "of",
     "in",
     "from",
+];
+
+/// Words that names of places and houses begin with; family names may be the same ("Dominic West").
+pub const REGIONS: &[&str] = &[
+    "new", "los", "las", "san", "the", "north", "south", "east", "west", "united",
 ];
 
 /// What names of works by other people begin with behind the author's, in lower case.

@@ -80,7 +80,10 @@ pub fn inverted(text: &str) -> Option<String> {
         && begins(given)
         && !given.contains(',')
         && given.starts_with(char::is_uppercase);
-    let is_other = super::is_label(given) || tells_of_person(given, family) || is_degree(given);
+    let is_other = super::is_label(given)
+        || tells_of_person(given, family)
+        || is_degree(given)
+        || super::is_legal_form(given);
     (is_name && !is_other).then(|| format!("{given} {family}"))
 }
 
@@ -111,10 +114,15 @@ pub fn is_person(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let count = words.clone().count();
     (2..=5).contains(&count)
-        && words.all(|word| {
-            SMALL.contains(&word) || word.chars().next().is_some_and(char::is_uppercase)
-        })
+        && words.all(|word| SMALL.contains(&word) || begins_as_name(word))
         && text.contains(char::is_uppercase)
+}
+
+/// Whether a word begins with a capital, maybe behind a small one: "d'Ormesson".
+fn begins_as_name(word: &str) -> bool {
+    let begins = |part: &str| part.starts_with(char::is_uppercase);
+    let behind = word.split_once(['\'', '’']);
+    begins(word) || behind.is_some_and(|(_, rest)| begins(rest))
 }
 
 /// Whether a text may be a name in a script without capitals that puts spaces between words.

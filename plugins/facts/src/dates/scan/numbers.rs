@@ -22,7 +22,10 @@ pub fn numbers(rest: &[Piece<'_>], manner: Manner<'_>) -> Option<Found> {
     if a_digits > 2 || b_digits > 2 {
         return None;
     }
-    let first_is_year = a_digits == 2 && c_digits <= 2 && is_date(short_year(a), b, c);
+    // `16.5.1` is a version; `24.03.05` and `24. 3. 5.` are dates.
+    let is_version = second.gap == "." && (b_digits, c_digits) != (2, 2);
+    let first_is_year =
+        a_digits == 2 && c_digits <= 2 && !is_version && is_date(short_year(a), b, c);
     if first_is_year && manner.short_years == ShortYears::First {
         return date(short_year(a), b, c, first, third);
     }
@@ -98,6 +101,8 @@ mod tests {
             ("ko", "24.03.05 14:30", Some(date)),
             ("ko-KR", "24. 3. 5.", Some(date)),
             ("ko", "24-03-05", Some(date)),
+            ("ko", "16.5.1", None),
+            ("ja", "20.04.1", None),
             ("ko", "24년 3월 5일", Some(date)),
             ("ko", "05.03.2024", Some(date)),
             ("ja", "24/03/05", Some(date)),
