@@ -125,6 +125,8 @@ fn is_callout(node: Node<'_>) -> bool {
         "sidenote",
         "marginnote",
     ];
+    // Columns of a layout are named so, too.
+    let columns = ["left", "right", "sticky", "fixed", "desktop", "mobile"];
     let titles = ["topic-title", "sidebar-title"];
     // As e-books and books made with HTMLBook name their parts.
     let kind = ["epub:type", "data-type"]
@@ -143,7 +145,10 @@ fn is_callout(node: Node<'_>) -> bool {
     is_named_note(node)
         || kinds.contains(&kind)
         || has_class(node, |class| {
-            words.contains(&class) || class.contains("aside--")
+            words.contains(&class)
+                || class
+                    .split_once("aside--")
+                    .is_some_and(|(_, kind)| !columns.contains(&kind))
         })
         || (node.child_elements().take(4))
             .any(|child| has_class(child, |class| titles.contains(&class)))

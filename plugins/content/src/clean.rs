@@ -67,7 +67,7 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
             && !matches!(me.tag, tag::P | tag::BLOCKQUOTE)
             && !doc;
         let headline =
-            me.tag == tag::H1 && (seen == 0 || titles.has(here) || !heads_part(here, info));
+            me.tag == tag::H1 && (seen == 0 || !heads_part(here, info) || titles.has(here));
         let drop = headline || small && me.marks & (META | BYLINE | BIO) != 0 || links;
         let leaf = me.own > 0 && me.own == me.left;
         if leaf && me.state & HEADING == 0 {
@@ -131,7 +131,7 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
         let headline = me.tag == tag::H1
             && leaf
             && matches!(kind, Kind::Forum | Kind::Other)
-            && (titles.has(here) || linked || !heads_part(here, info));
+            && (linked || !heads_part(here, info) || titles.has(here));
         let site_header = me.tag == tag::HEADER
             && (me.left as f32) < all * 0.2
             && here

@@ -9,7 +9,9 @@ use crate::kind::{self, Kind, Votes};
 use crate::measure::{Info, Measured};
 use crate::page_type::{PageType, Types};
 use crate::survey::Survey;
-use crate::{choose, clean, decide, html, measure, raw, repeated, sections, select, stated, text};
+use crate::{
+    choose, clean, decide, html, measure, raw, repeated, sections, select, stated, text, usual,
+};
 
 /// What of a view's nodes is content.
 pub struct Selection {
@@ -23,7 +25,7 @@ impl Selection {
     /// Corrects what the rules found by what the models say.
     /// Returns what type of page they take it for.
     fn refine(&mut self, view: &View<'_>, votes: &Votes, kind: Kind, url: &str) -> Types {
-        if view.len() > MOST_NODES {
+        if view.len() > MAX_NODES {
             return Types::default();
         }
         let survey = Survey::of(view, &self.info, self.root, votes, kind, url);
@@ -39,7 +41,7 @@ impl Selection {
         };
         let count = survey.blocks.list.len();
         let fits = chars >= SHORT
-            && count <= MOST_BLOCKS
+            && count <= MAX_BLOCKS
             && survey.depth() <= DEEPEST
             && survey.texts() * REPEATED >= count;
         if !fits {
@@ -49,12 +51,14 @@ impl Selection {
         let Some(forest) = Forest::of(include_bytes!("../models/blocks.bin")) else {
             return types;
         };
-        let logits = forest.evaluate(&matrix);
+        let mut logits = forest.evaluate(&matrix);
+        usual::lean(view, &self.info, &survey.blocks, &types, &mut logits);
         let lean = RULES * types.share(PageType::Article);
         let mut keep = decide::keep(&survey.blocks.list, &logits, &survey.kept, lean);
         if types.share(PageType::Article) + types.share(PageType::Documentation) < ONE_TEXT {
             repeated::drop_repeated(view, &self.info, &survey.blocks, &mut keep);
         }
+        usual::drop_copies(&survey.blocks, &types, &mut keep);
         if keep.contains(&true) {
             self.root = select::apply(view, &mut self.info, &survey.blocks, &keep);
         }
@@ -99,7 +103,7 @@ const ONE_TEXT: f32 = 0.5;
 
 /// The largest page that the models are asked about, in nodes: what they read of each takes
 /// memory, and pages for people are smaller.
-const MOST_NODES: u32 = 400_000;
+const MAX_NODES: u32 = 400_000;
 
 /// Pages of fewer characters have nothing by which the page model could tell their type.
 const NOTHING: u32 = 40;
@@ -117,7 +121,7 @@ const DEEPEST: u16 = 200;
 const REPEATED: usize = 5;
 
 /// The most blocks that the block model is asked about, at about two hundred bytes each.
-const MOST_BLOCKS: usize = 16_000;
+const MAX_BLOCKS: usize = 16_000;
 
 /// How far the rules are trusted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -155,7 +159,7 @@ impl Content {
     fn believe(&mut self, view: &View<'_>) {
         let Selection { info, root } = &mut self.selection;
         if self.noscript.is_none()
-            && view.len() <= MOST_NODES
+            && view.len() <= MAX_NODES
             && let Some(new) = stated::apply(view, info, *root)
         {
             *root = new;

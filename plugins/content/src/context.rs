@@ -53,7 +53,7 @@ pub struct Context {
 }
 
 /// Slots that are tried for one signature.
-const MOST_PROBES: usize = 32;
+const MAX_PROBES: usize = 32;
 
 /// How often each signature, an element's tag and class and those of its parent, occurs,
 /// and what its elements hold.
@@ -77,9 +77,9 @@ impl Repeats {
         let key = key.max(1);
         let mut at = (key ^ key >> 16) as usize & mask;
         // A page may be made to have names that meet in one slot: far ones share the last.
-        for probe in 0..=MOST_PROBES {
+        for probe in 0..=MAX_PROBES {
             match self.keys.get_mut(at) {
-                Some(slot) if *slot == 0 || *slot == key || probe == MOST_PROBES => {
+                Some(slot) if *slot == 0 || *slot == key || probe == MAX_PROBES => {
                     *slot = key;
                     if let Some(count) = self.counts.get_mut(at) {
                         *count += 1;

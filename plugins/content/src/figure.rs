@@ -10,9 +10,9 @@ use crate::words::CAPTION;
 
 /// Quotations that are looked for in the text around them, of how many letters and digits, and in how
 /// much of it, in bytes.
-const MOST_QUOTES: usize = 32;
+const MAX_QUOTES: usize = 32;
 const SHORTEST_QUOTE: usize = 24;
-const MOST_TEXT: usize = 1 << 20;
+const MAX_TEXT: usize = 1 << 20;
 
 /// What the figures of a page hold outside of their captions, by id, ascending.
 #[derive(Default)]
@@ -64,7 +64,7 @@ impl Figures {
             if node.id() < aside_end {
                 continue;
             }
-            if me.tag == tag::BLOCKQUOTE && quotes.len() < MOST_QUOTES && node.id() >= part_end {
+            if me.tag == tag::BLOCKQUOTE && quotes.len() < MAX_QUOTES && node.id() >= part_end {
                 quotes.push(node);
             }
             match me.tag {
@@ -122,7 +122,7 @@ impl Figures {
 fn letters_outside(view: &View<'_>, info: &[Info], root: Node<'_>) -> String {
     let mut said = String::new();
     let mut id = root.id() + 1;
-    while id < root.end() && said.len() < MOST_TEXT {
+    while id < root.end() && said.len() < MAX_TEXT {
         let Some(node) = view.node(id) else { break };
         let me = get(info, id);
         if me.state & (SKIP | DROP) != 0 || me.tag == tag::FIGURE {

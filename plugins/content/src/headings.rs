@@ -10,6 +10,8 @@ use crate::measure::{BLOCK, DROP, Info, SKIP, get};
 pub fn heads_part(heading: Node<'_>, info: &[Info]) -> bool {
     /// Longest heading, in characters.
     const LONGEST: u32 = 160;
+    /// Most nodes of one: its text is read, and headings may be nested.
+    const MAX_NODES: u32 = 64;
     /// Siblings that are passed over.
     const NEAR: usize = 16;
     let me = get(info, heading.id());
@@ -18,7 +20,8 @@ pub fn heads_part(heading: Node<'_>, info: &[Info]) -> bool {
         let next = get(info, n.id());
         next.left > 0 && next.state & (SKIP | DROP) == 0
     });
-    me.own <= LONGEST
+    heading.end() - heading.id() <= MAX_NODES
+        && me.own <= LONGEST
         && next.is_some_and(|next| {
             let next = get(info, next.id());
             next.link * 2 < next.chars && (next.prose * 2 >= next.left || next.state & BLOCK != 0)

@@ -57,7 +57,9 @@ fn is_alone(inner: Node<'_>, outer: Node<'_>) -> bool {
 }
 
 fn has_words(text: Node<'_>) -> bool {
-    text.text().chars().any(char::is_alphanumeric)
+    /// Letters stand near the beginning of a text that has any.
+    const NEAR: usize = 200;
+    text.text().chars().take(NEAR).any(char::is_alphanumeric)
 }
 
 /// Whether a control opens a part of the text that stands right behind it: an answer, a section.

@@ -3,6 +3,7 @@
 use orbweaver_sdk::dom::{Kind, Node, View, attr, tag};
 use orbweaver_sdk::text::is_block;
 
+use crate::control;
 use crate::label::{self, Label};
 use crate::names;
 use crate::scan::scan;
@@ -204,7 +205,8 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
                 let label = (tag == tag::BUTTON).then(|| label::of(node)).flatten();
                 let skip = is_skipped(tag) && label.is_none()
                     || id < code_end && visible::is_line_number(node)
-                    || visible::is_icon(node);
+                    || visible::is_icon(node)
+                    || control::is_of_shop(node);
                 // What has no text to read stays so where it is hidden.
                 let mut state = if skip { SKIP } else { hide };
                 let mut owner = owner;

@@ -75,6 +75,16 @@ impl Types {
         Self(shares)
     }
 
+    /// Of a page that is certainly of a type.
+    #[cfg(test)]
+    pub fn only(kind: PageType) -> Self {
+        let mut shares = [0.0; TYPES.len()];
+        if let Some(share) = shares.get_mut(kind as usize) {
+            *share = 1.0;
+        }
+        Self(shares)
+    }
+
     /// The likeliest type, and its probability; `None` where nothing is known of any.
     pub fn best(&self) -> Option<(PageType, f32)> {
         let mut best: Option<(PageType, f32)> = None;

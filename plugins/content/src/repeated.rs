@@ -14,7 +14,7 @@ use crate::word::{Hash, Run};
 const RUN: usize = 8;
 
 /// The most words that are compared: pages for people have fewer.
-const MOST_WORDS: usize = 200_000;
+const MAX_WORDS: usize = 200_000;
 
 /// A factor for the hash of a run, odd.
 const FACTOR: u32 = 0x9e37_79b1;
@@ -59,7 +59,7 @@ fn words(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &[bool]) -> (Vec
             continue;
         }
         push_words(node.text(), &mut words);
-        if words.len() > MOST_WORDS {
+        if words.len() > MAX_WORDS {
             words.truncate(of.len());
             break;
         }
@@ -126,7 +126,7 @@ struct First {
 }
 
 /// Slots that are tried for one hash: a page may be made to have many that meet.
-const MOST_PROBES: usize = 16;
+const MAX_PROBES: usize = 16;
 
 impl First {
     fn with_room(runs: usize) -> Self {
@@ -139,7 +139,7 @@ impl First {
     fn of(&mut self, hash: u32, run: u32) -> u32 {
         let mask = self.slots.len() - 1;
         let mut at = (hash ^ hash >> 15).wrapping_mul(FACTOR) as usize & mask;
-        for _ in 0..MOST_PROBES {
+        for _ in 0..MAX_PROBES {
             match self.slots.get_mut(at) {
                 Some(slot) if slot.1 == 0 => {
                     *slot = (hash, run + 1);

@@ -381,6 +381,34 @@ fn a_page_has_a_type_where_there_is_something_to_judge_by() {
 }
 
 #[test]
+fn a_shops_buttons_are_no_part_of_the_line_with_the_price() {
+    let card = |name: &str, price: u32| {
+        format!(
+            r##"<li class="product"><a href="/product/{price}"><h2>{name}</h2><span class="price">£{price}.50</span></a>
+            <a href="?add-to-cart={price}" class="button add_to_cart_button">Put it in</a>
+            <a href="#" class="action towishlist">Remember it</a></li>"##
+        )
+    };
+    let names = ["Front lamp", "Rear lamp", "Helmet lamp", "Spare strap"];
+    let cards: String = names
+        .iter()
+        .zip(20..)
+        .map(|(name, price)| card(name, price))
+        .collect();
+    let html = format!(
+        "<title>Lamps</title><body class='archive tax-product_cat'>{FRAME_TOP}<main><h1>Lamps</h1>{}\
+         <ul class=products>{cards}</ul></main>{FRAME_BOTTOM}",
+        paragraphs(&["the lamp", "the beam"])
+    );
+    let found = run("https://shop.example.org/product-category/lamps/", &html);
+    check(
+        &found,
+        &["the beam", "Rear lamp", "£21.50"],
+        &["Put it in", "Remember it"],
+    );
+}
+
+#[test]
 fn a_million_levels_and_a_million_siblings() {
     let n = 1_000_000;
     for html in [

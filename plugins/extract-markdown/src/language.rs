@@ -72,7 +72,8 @@ fn stated(node: Node<'_>, is_box: bool) -> Option<Cow<'_, str>> {
     let known = named.into_iter().filter_map(|name| node.attr(name));
     let others = ["data-enlighter-language", "data-tagsearch-lang"];
     let others = others.into_iter().filter_map(|name| node.attr_named(name));
-    if let Some(language) = known.chain(others).find_map(clean) {
+    let fits = |name: &&str| !is_box || is_language(name);
+    if let Some(language) = known.chain(others).filter_map(clean).find(fits) {
         return Some(lower_case(language));
     }
     let classes = node.attr(attr::CLASS)?;
@@ -102,7 +103,15 @@ fn prefixed(node: Node<'_>) -> Option<Cow<'_, str>> {
         shared.find(|rest| is_language(rest))
     });
     let rust = || classes.contains("rust-example-rendered").then_some("rust");
-    found.or_else(rust).map(Cow::Borrowed)
+    // Sphinx's, which says so of any name.
+    let sphinx = || {
+        let mut words = classes.split_ascii_whitespace();
+        let is_its = words.any(|word| word == "notranslate");
+        rests(classes, "highlight-")
+            .filter(|_| is_its)
+            .find_map(clean)
+    };
+    found.or_else(sphinx).or_else(rust).map(Cow::Borrowed)
 }
 
 /// A name of a language beside the class of a highlighter: Pandoc's `sourceCode python`, highlight.js's

@@ -153,6 +153,11 @@ fn code_keeps_what_is_in_it() {
             "```\na\n```",
         ),
         ("<div class=lang-en><pre>a</pre></div>", "```\na\n```"),
+        ("<div data-lang=en><pre>a</pre></div>", "```\na\n```"),
+        (
+            "<div class='highlight-promql notranslate'><div class=highlight><pre>a</pre></div></div>",
+            "```promql\na\n```",
+        ),
         (
             "<div class='language-js wrapper'><pre>a</pre></div>",
             "```js\na\n```",
