@@ -96,7 +96,7 @@ async fn the_input_is_checked_by_the_schema_and_its_urls_by_the_ssrf_guard() {
     for (input, message) in [
         (json!({}), "urls: is required"),
         (json!({"urls": "x"}), "urls: must be of type array"),
-        (json!({"urls": [1]}), "urls.0: must be of type string"),
+        (json!({"urls": [1]}), "urls[0]: must be of type string"),
         (
             json!({"urls": ["http://a.example/"], "odd": 1}),
             "odd: is unknown",

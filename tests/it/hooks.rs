@@ -104,7 +104,7 @@ async fn invalid_hooks_are_refused_by_field() {
         ),
         (
             filter(json!({"languages": [7]})),
-            "hooks[0].config.languages.0: must be of type string",
+            "hooks[0].config.languages[0]: must be of type string",
         ),
         (
             filter(json!({"languages": ["en"], "x": "y".repeat(70_000)})),

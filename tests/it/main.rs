@@ -88,3 +88,4 @@ mod unknown_names;
 mod usage;
 mod warnings;
 mod webhooks;
+mod wrong_shapes;

@@ -56,6 +56,8 @@ async fn sees_records_of_its_own_only(service: Service) {
             .expect("text")
             .starts_with("trap: ")
     );
+    let line = errors[0]["message"].as_str().expect("text");
+    assert_eq!(line.matches("trap: ").count(), 1, "{line}");
     let none = items(&ours, "/v1/plugins/trap/logs?request_id=0").await;
     assert!(none.is_empty());
 
@@ -63,6 +65,8 @@ async fn sees_records_of_its_own_only(service: Service) {
     assert_eq!(calls.len(), 1);
     let call = &calls[0];
     assert_eq!(call["error"]["code"], "trap");
+    let why = call["error"]["message"].as_str().expect("text");
+    assert!(!why.starts_with("trap: "), "{why}");
     assert_eq!(
         (&call["input"]["kind"], &call["input"]["role"]),
         (&json!("extractor"), &json!("panic"))

@@ -123,7 +123,10 @@ async fn an_upload_gets_only_the_named_permissions() {
     let input = json!({"urls": [origin.url("/")]});
     let call = client.post("/v1/actors/two-pages-rs", &input).await;
     let said = call.error(500, "PLUGIN_FAILED");
-    assert!(said.contains("permission http does not cover"), "{said}");
+    let url = origin.url("");
+    let why =
+        format!("permission http does not cover {url}: it was not granted; add ?grant=http={url} ");
+    assert!(said.contains(&why), "{said}");
     assert_eq!(origin.requests().len(), 0);
 }
 

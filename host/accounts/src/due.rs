@@ -14,7 +14,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// When a task should look for work again.
 #[derive(Debug)]
 pub struct Due {
-    pulse: ChangeWatch,
+    changes: ChangeWatch,
     clock: Clock,
     earliest: Instant,
     next: Option<DateTime<Utc>>,
@@ -24,7 +24,7 @@ impl Due {
     /// At once, to begin with.
     pub fn new(store: &Store, clock: &Clock) -> Self {
         Self {
-            pulse: store.pulse(),
+            changes: store.watch_changes(),
             clock: clock.clone(),
             earliest: Instant::now(),
             next: Some(clock.now()),
@@ -46,7 +46,7 @@ impl Due {
     pub async fn wait(&mut self) {
         sleep_until(self.earliest).await;
         tokio::select! {
-            () = self.pulse.changed() => {}
+            () = self.changes.changed() => {}
             () = self.clock.wait_until(self.next) => {}
         }
     }

@@ -282,7 +282,7 @@ impl HttpHost for CallHost {
                 } else if allowed.allows(next) {
                     HopVerdict::Follow
                 } else {
-                    HopVerdict::Refuse(format!("permission http does not cover {next}"))
+                    HopVerdict::Refuse(allowed.denial(next))
                 }
             })),
             ..Request::new(method, &request.url)

@@ -6,10 +6,10 @@
 //! the value back, it is replaced before the plugin sees the response.
 
 use orbweaver_accounts::project_secret::purpose;
+use orbweaver_core::header_rule::check_header;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::mask;
 use orbweaver_engine::{CodedError, ErrorCode, FetchRequest, HostPatterns};
-use orbweaver_fetch::check_header;
 
 use crate::context::Actors;
 

@@ -195,7 +195,14 @@ pub fn text(text: &str) -> String {
         format!("{}{}{MASK}", part("name"), part("between"))
     };
     let kept = replaced(&HEADERS, &kept, named);
-    let kept = replaced(&PAIRS, &kept, named);
+    let kept = replaced(&PAIRS, &kept, |found| {
+        let pair = found.get(0);
+        let before = pair.map_or("", |pair| kept.get(..pair.start()).unwrap_or(""));
+        match pair.filter(|pair| is_of_permission(before, pair.as_str())) {
+            Some(pair) => pair.as_str().to_owned(),
+            None => named(found),
+        }
+    });
     let kept = replaced(&WORDS, &kept, |found| {
         let scheme = found.name("scheme").map_or("", |scheme| scheme.as_str());
         format!("{scheme}{MASK}")
@@ -208,6 +215,14 @@ pub fn text(text: &str) -> String {
             word.to_owned()
         }
     })
+}
+
+/// Whether what follows a text names a plugin's secret, as messages about missing permissions do, and is
+/// not its value: `grant=secret=NAME`.
+fn is_of_permission(before: &str, pair: &str) -> bool {
+    let introduced = |by: &[&str]| by.iter().any(|word| before.ends_with(word));
+    (pair.starts_with("secret=") && introduced(&["grant=", "permission "]))
+        || (pair == "secrets = [" && introduced(&["add `"]))
 }
 
 /// Text with every match replaced. Without the pattern (it is tested that all compile) nothing of the
@@ -350,6 +365,8 @@ mod tests {
             "price: 12.50, author: Jo",
             "0123456789abcdef0123456789abcdef01234567",
             "panicked at src/lib.rs:7:5: no such section: 7",
+            "permission secret=other: the manifest does not ask for it; add `secrets = [\"other\"]` to \
+             its [permissions], and ?grant=secret=other to the upload",
         ] {
             assert_eq!(text(harmless), harmless);
         }

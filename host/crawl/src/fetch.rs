@@ -232,6 +232,8 @@ async fn previous_page(
     }))
 }
 
+/// Sends the request for an entry, with what the hooks add to it. After the failure of a strict hook nothing is
+/// sent: the run ends, and the page might be another one without what the hook adds.
 async fn once(
     shared: &Arc<Shared>,
     entry: &Entry,
@@ -266,8 +268,25 @@ async fn once(
         stops_at_refused: !shared.is_seed(entry),
         ..Request::get(entry.url.as_str())
     };
-    report.merge(outgoing::change(shared, entry, &mut request).await);
-    shared.fetch(request, random).await
+    let hooks = outgoing::change(shared, entry, &mut request).await;
+    let stopped = hooks.broken.clone();
+    report.merge(hooks);
+    match stopped {
+        Some(why) => Err(not_sent(entry, why)),
+        None => shared.fetch(request, random).await,
+    }
+}
+
+fn not_sent(entry: &Entry, why: String) -> FetchError {
+    FetchError {
+        kind: Kind::InvalidRequest,
+        sub: None,
+        message: why,
+        url: entry.url.clone(),
+        retryable: false,
+        redirects: Vec::new(),
+        wire_bytes: 0,
+    }
 }
 
 /// Chooses the rotated user agent of a URL. Every run asks for a URL with the same one, because some

@@ -9,7 +9,8 @@ use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::page::page_pass;
-use orbweaver_core::{charset, sitemap};
+use orbweaver_core::page_source::page_source;
+use orbweaver_core::sitemap;
 use orbweaver_fetch::{FetchError, Kind as FetchKind, Oversize, ProxyUrl, Request, Response};
 use orbweaver_pipeline::{ScanError, blocking, blocking_of};
 use orbweaver_store::StoreError;
@@ -413,8 +414,8 @@ fn links(response: &Response) -> Vec<String> {
     if content::sniff(content_type, &response.body).kind != Kind::Html {
         return Vec::new();
     }
-    let html = charset::decode(&response.body, content_type, charset::Limits::default());
-    let facts = page_pass(&html.text, &response.final_url);
+    let html = page_source(&response.body, content_type);
+    let facts = page_pass(&html, &response.final_url);
     facts.links.iter().map(|link| link.to.to_owned()).collect()
 }
 

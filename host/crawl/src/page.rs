@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use orbweaver_core::charset;
 use orbweaver_core::content::{self, Kind};
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Links, PageFacts, page_pass, page_text, x_robots_tag};
+use orbweaver_core::page_source::page_source;
 use orbweaver_core::user_agent::{PRODUCT_TOKEN, is_rotated};
 use orbweaver_engine::{Json, Page, PageParts, RoleCall};
 use orbweaver_fetch::Response;
@@ -230,10 +230,7 @@ fn work_out(
     let content_type = response.headers.get("content-type").map(kept);
     let kind = content::sniff(content_type.as_deref(), &response.body).kind;
     let text = match (kind, &converted) {
-        (Kind::Html, _) => {
-            let limits = charset::Limits::default();
-            Some(charset::decode(&response.body, content_type.as_deref(), limits).text)
-        }
+        (Kind::Html, _) => Some(page_source(&response.body, content_type.as_deref())),
         (Kind::Document, Some(html)) => Some(Cow::Borrowed(&**html)),
         (Kind::Document, None) | (Kind::Text | Kind::Other, _) => None,
     };

@@ -1,10 +1,13 @@
 //! The engine's settings.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use orbweaver_core::setting::Millis;
 use orbweaver_core::settings;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Permissions;
@@ -114,7 +117,7 @@ impl GrantConfig {
 }
 
 /// The grant of one plugin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Grant {
     /// The word `all` (everything requested) or `none`.
@@ -123,12 +126,74 @@ pub enum Grant {
     Some(Permissions),
 }
 
+/// By hand, so that an error names the wrong field of a table.
+impl<'de> Deserialize<'de> for Grant {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(GrantVisitor)
+    }
+}
+
+struct GrantVisitor;
+
+impl<'de> Visitor<'de> for GrantVisitor {
+    type Value = Grant;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("`all`, `none` or a table of permissions")
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Grant, E> {
+        match word {
+            "all" => Ok(Grant::Word(GrantWord::All)),
+            "none" => Ok(Grant::Word(GrantWord::None)),
+            _ => Err(E::invalid_value(Unexpected::Str(word), &self)),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Grant, A::Error> {
+        Permissions::deserialize(MapAccessDeserializer::new(members)).map(Grant::Some)
+    }
+}
+
 /// Grants written as one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantWord {
     /// Everything that the manifest requests.
     All,
     /// Nothing.
     None,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_is_a_word_or_a_table_and_an_error_names_what_is_wrong() {
+        let read = |text: &str| toml::from_str::<GrantConfig>(text);
+        let config = read("a = \"all\"\nb = \"none\"\nc = { http = [\"*\"], crawl-data = true }");
+        let plugins = config.expect("grants").plugins;
+        assert_eq!(plugins["a"], Grant::Word(GrantWord::All));
+        assert_eq!(plugins["b"], Grant::Word(GrantWord::None));
+        let some = Permissions {
+            http: vec!["*".to_owned()],
+            crawl_data: true,
+            ..Permissions::default()
+        };
+        assert_eq!(plugins["c"], Grant::Some(some));
+        for (text, why) in [
+            (
+                "x = \"every\"",
+                "expected `all`, `none` or a table of permissions",
+            ),
+            ("x = 7", "expected `all`, `none` or a table of permissions"),
+            ("x = { htp = [] }", "unknown field `htp`"),
+            ("x = { render = \"yes\" }", "expected a boolean"),
+            ("x = { http = \"*\" }", "expected a sequence"),
+        ] {
+            let error = read(text).expect_err(text).to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
 }

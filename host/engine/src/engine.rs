@@ -200,6 +200,9 @@ impl Engine {
                 inner.forget_unserved(owner, info.kind, &info.name);
                 return Err(refused);
             }
+            if info.source == Source::Upload {
+                folder::warn_of_upload(&inner, info.kind, &info.name);
+            }
             Ok(info)
         });
         load.await
@@ -229,14 +232,31 @@ impl Engine {
         self.inner.arrival(|coming| coming == file).await;
     }
 
-    /// Waits for the plugin of a role if its file is not loaded yet.
+    /// Waits for the plugin of a role if its file is not loaded yet. Where the one that the configuration names
+    /// does not serve it, any other may.
     #[crate::boxed]
     pub async fn await_role(&self, role: &str) {
         let is_extractor = |(kind, _): &(Kind, String)| *kind == Kind::Extractor;
         self.inner.own_arrival(self.project(), is_extractor).await;
-        let name = self.inner.config.roles.get(role);
-        self.await_plugin(Kind::Extractor, name.map_or(role, String::as_str))
-            .await;
+        let Some(named) = self.inner.config.roles.get(role) else {
+            return self.await_plugin(Kind::Extractor, role).await;
+        };
+        self.await_plugin(Kind::Extractor, named).await;
+        let serving = || {
+            let registry = self.inner.registry();
+            let (plugin, _) = registry.role(self.project(), role)?;
+            Some(plugin.name().to_owned())
+        };
+        if serving().as_ref() == Some(named) {
+            return;
+        }
+        self.await_plugin(Kind::Extractor, role).await;
+        if serving().is_none() {
+            let prefix = Kind::Extractor.file_prefix();
+            self.inner
+                .arrival(|coming| coming.starts_with(prefix))
+                .await;
+        }
     }
 
     /// Waits for the plugins of roles, and of those that they need.

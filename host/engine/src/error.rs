@@ -235,7 +235,7 @@ pub enum PluginError {
     /// A budget is exceeded.
     #[error("{0}")]
     Limit(Limit),
-    /// Its answer is not JSON, or is nested too deeply.
+    /// Its answer is not JSON, is nested too deeply, or has not the shape of its built-in role.
     #[error("bad output: {0}")]
     BadOutput(String),
     /// The engine is at capacity or shutting down.
@@ -270,11 +270,21 @@ impl PluginError {
 
     /// The text with the kind in front of it, once, for lists of failures.
     pub fn told(&self) -> String {
+        format!("{}: {}", self.kind(), self.why())
+    }
+
+    /// The text without the kind, for what shows the kind beside it.
+    pub fn why(&self) -> String {
         let (kind, text) = (self.kind(), self.to_string());
         match self {
-            Self::BadOutput(why) => format!("{kind}: {why}"),
-            _ if text.starts_with(&format!("{kind}: ")) => text,
-            _ => format!("{kind}: {text}"),
+            Self::BadOutput(why) => why.clone(),
+            _ => match text
+                .strip_prefix(kind)
+                .and_then(|rest| rest.strip_prefix(": "))
+            {
+                Some(why) => why.to_owned(),
+                None => text,
+            },
         }
     }
 
@@ -419,7 +429,10 @@ mod tests {
             ),
         ] {
             assert_eq!(error.told(), told);
+            assert_eq!(format!("{}: {}", error.kind(), error.why()), told);
         }
+        let deadline = PluginError::Limit(deadline);
+        assert_eq!(deadline.why(), "more than 1000 ms of CPU");
     }
 
     #[test]

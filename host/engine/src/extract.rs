@@ -384,7 +384,7 @@ impl Instance {
             &call.options,
         );
         match answer {
-            Ok(Ok(json)) => output::checked(json, &plugin.limits),
+            Ok(Ok(json)) => output::of_role(&call.role, json, &plugin.limits),
             Ok(Err(error)) => Err(error.into()),
             Err(error) => Err(failure(plugin, &error, self.store.data())),
         }

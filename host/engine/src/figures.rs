@@ -42,7 +42,8 @@ impl Times {
     }
 
     fn quantile(&self, quantile: f64) -> Option<Duration> {
-        let micros = self.sketch.quantile(quantile).ok().flatten()?;
+        let position = nearest_rank(quantile, self.sketch.count());
+        let micros = self.sketch.quantile(position).ok().flatten()?;
         Duration::try_from_secs_f64(micros / 1e6).ok()
     }
 
@@ -53,6 +54,20 @@ impl Times {
             total: self.total,
         }
     }
+}
+
+/// What to ask a sketch of so many values for, so that it answers the smallest of them that is no smaller than this
+/// share of all (the nearest rank). The sketch itself rounds the rank down: it takes the value at
+/// `floor(position * (count - 1))`, and so the smaller one of two for every position below 1.
+fn nearest_rank(quantile: f64, count: usize) -> f64 {
+    if count <= 1 {
+        return quantile;
+    }
+    let count = count as f64;
+    // 0.99 times 300 may be a little more than 297.
+    let place = (quantile * count - 1e-6).ceil() - 1.0;
+    // Half of a place more, so that no rounding leads to the place before.
+    ((place + 0.5) / (count - 1.0)).min(1.0)
 }
 
 struct Data {
@@ -212,6 +227,27 @@ mod tests {
         assert!(is_about(shown.cpu.p99, Duration::from_micros(9_900)));
         assert!(is_about(shown.wall.p99, Duration::from_micros(19_800)));
         assert_eq!(shown.cpu.total, Duration::from_micros(50_005_000));
+    }
+
+    #[test]
+    fn the_percentiles_of_a_few_calls_are_those_of_the_nearest_rank() {
+        // (calls, the places of the median and of the 99th percentile, from 1)
+        for (calls, median, last) in [
+            (1, 1, 1),
+            (2, 1, 2),
+            (3, 2, 3),
+            (36, 18, 36),
+            (200, 100, 198),
+        ] {
+            let figures = figures();
+            for place in 1..=calls {
+                figures.record(&used(place * 1_000), None);
+            }
+            let shown = figures.shown(true).cpu;
+            let time = |place: u64| Duration::from_millis(place);
+            assert!(is_about(shown.p50, time(median)), "{calls}: {shown:?}");
+            assert!(is_about(shown.p99, time(last)), "{calls}: {shown:?}");
+        }
     }
 
     #[test]

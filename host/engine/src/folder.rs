@@ -51,6 +51,7 @@ pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
         let dir = engine.config.plugin_dir.clone().unwrap_or_default();
         (dir, LoadError::Unreadable(error.to_string()))
     });
+    warn_of_roles(engine);
     let refused = engine.folder.lock().refused.clone();
     LoadReport {
         loaded: engine.registry().infos(None),
@@ -72,6 +73,7 @@ pub(crate) fn load_behind(engine: &Arc<Inner>) {
     let inner = Arc::clone(engine);
     engine.tasks.handle().spawn(async move {
         load_coming(&inner).await;
+        warn_of_roles(&inner);
         tracing::info!(
             plugins = inner.registry().infos(None).len(),
             refused = inner.folder.lock().refused.len(),
@@ -104,10 +106,44 @@ fn begin(inner: &Inner) -> Result<(), (PathBuf, io::Error)> {
     Ok(())
 }
 
-/// Whether the configuration asks for this file: for all, or for some.
+/// Whether the configuration asks for this file: for all, or for some. Those that serve a role unless the plugin
+/// that the configuration names for it does are among them.
 fn is_needed(inner: &Inner, file: &PluginFile) -> bool {
-    let only = inner.config.only_files.as_ref();
-    only.is_none_or(|only| only.iter().any(|name| *name == file.name()))
+    let Some(only) = &inner.config.only_files else {
+        return true;
+    };
+    let is_asked = |file: &str| only.iter().any(|asked| asked == file);
+    let name = file.name();
+    let mut roles = inner.config.roles.iter();
+    is_asked(&name)
+        || roles.any(|(role, named)| {
+            file_name(Kind::Extractor, role) == name && is_asked(&file_name(Kind::Extractor, named))
+        })
+}
+
+/// Warns of each role whose configured plugin was not among the files.
+fn warn_of_roles(inner: &Inner) {
+    let registry = inner.registry();
+    for (role, named) in &inner.config.roles {
+        let configured = PluginFile::Embedded(file_name(Kind::Extractor, named));
+        let plugin = registry.get(None, Kind::Extractor, named);
+        let lists = |plugin: &Arc<Plugin>| plugin.manifest.roles.contains(role);
+        if plugin.is_some_and(lists) || !is_needed(inner, &configured) {
+            continue;
+        }
+        let why = match plugin {
+            Some(_) => "does not list this role",
+            None => "is not loaded",
+        };
+        let serving = registry.role(None, role);
+        let serving = serving.map_or("no extractor".to_owned(), |(plugin, _)| {
+            format!("`{}`", plugin.name())
+        });
+        tracing::warn!(
+            "plugins.roles.{role} names the extractor `{named}`, which {why}; unless it is uploaded, \
+             {serving} serves the role"
+        );
+    }
 }
 
 /// Watches the folder, if there is one, until the engine is dropped.
@@ -243,6 +279,7 @@ async fn load_file(inner: &Inner, file: &PluginFile) {
             for cut in &plugin.cut {
                 tracing::warn!(plugin = &*plugin.label, "limits.{cut}");
             }
+            warn_of_upload(inner, plugin.kind(), plugin.name());
             let mut folder = inner.folder.lock();
             folder.refused.remove(path);
             folder.retries.forget(path);
@@ -265,6 +302,20 @@ async fn load_file(inner: &Inner, file: &PluginFile) {
             }
             inner.change(|registry, _| registry.note(path, &problem));
         }
+    }
+}
+
+/// Warns if an upload of this name serves in place of a plugin of the folder. Asked when one of both is loaded.
+pub(crate) fn warn_of_upload(inner: &Inner, kind: Kind, name: &str) {
+    let registry = inner.registry();
+    if let Some((upload, hidden)) = registry.hidden_by_upload(kind, name) {
+        tracing::warn!(
+            plugin = &*upload.label,
+            plugin.version = upload.manifest.version,
+            file.version = hidden.manifest.version,
+            "the upload of this name serves, and not the file of the plugin folder; \
+             DELETE /v1/plugins/{name} ends that"
+        );
     }
 }
 

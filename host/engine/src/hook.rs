@@ -3,10 +3,11 @@
 //! A page passes the hooks that a crawl names one after the other. Each gets one new instance, in
 //! which its functions are called in the order `response`, `record`, `discover`; what it decides is
 //! the input of the next one (`verdict`). `run` takes a page through a list of hooks, `call` makes the
-//! calls of one, on worker threads where it suits the pool.
+//! calls of one, on worker threads where it suits the pool. `outgoing` checks what one changes of a request.
 
 pub(crate) mod call;
 pub(crate) mod deliver;
+mod outgoing;
 pub(crate) mod run;
 pub(crate) mod selftest;
 pub(crate) mod verdict;
@@ -197,10 +198,10 @@ pub struct HookFailure {
     pub error: PluginError,
 }
 
-/// What a hook adds to a request. The values are not checked.
+/// What a hook adds to a request, within the rules (`outgoing`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestChange {
-    /// Names and values of headers, at most 64.
+    /// Names and values of headers, at most 64; none that the host controls.
     pub headers: Vec<(String, String)>,
     /// Further cookies: `k=v; k=v`.
     pub cookies: Option<String>,

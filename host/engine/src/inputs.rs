@@ -10,7 +10,7 @@ use crate::json::Json;
 use crate::plugin::Plugin;
 use crate::registry::{Registry, Visible};
 
-/// Options of a role that another one needs.
+/// Options of a call that names none: of a role that another one needs, too.
 pub(crate) const NO_OPTIONS: &str = "{}";
 
 /// The outputs of the roles that a plugin needs, for one page.

@@ -160,7 +160,7 @@ pub enum CallInput {
         page: Arc<Page>,
         /// The role.
         role: String,
-        /// Options as JSON; empty for none.
+        /// Options as a JSON object.
         options: String,
     },
     /// An actor.

@@ -1,5 +1,7 @@
-//! Checks a plugin's answer: size, syntax, nesting, and what syntax allows but readers of JSON refuse.
+//! Checks a plugin's answer: size, syntax, nesting, what syntax allows but readers of JSON refuse, and the
+//! shape of a built-in role.
 
+pub(crate) mod shape;
 mod values;
 
 use crate::error::{Limit, PluginError};
@@ -16,6 +18,13 @@ pub(crate) fn checked(text: String, limits: &Limits) -> Result<Json, PluginError
         return Err(PluginError::Limit(Limit::Output(limits.output_bytes())));
     }
     Json::checked(text).map_err(PluginError::BadOutput)
+}
+
+/// As [`checked`], for the answer of a role: one that is built in must have its shape.
+pub(crate) fn of_role(role: &str, text: String, limits: &Limits) -> Result<Json, PluginError> {
+    let json = checked(text, limits)?;
+    shape::check(role, &json).map_err(PluginError::BadOutput)?;
+    Ok(json)
 }
 
 /// Whether the text is JSON, at most [`MAX_DEPTH`] deep, whose strings and numbers every reader can take;

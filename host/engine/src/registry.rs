@@ -13,6 +13,7 @@ use orbweaver_core::ids::ProjectId;
 use crate::host::work::HostWork;
 use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
+use crate::output::shape::is_built_in;
 use crate::plugin::{Plugin, PluginInfo, Source};
 
 /// Identity of a plugin: (kind, name).
@@ -139,7 +140,8 @@ impl Registry {
     }
 
     /// The plugin that serves a role, and the role's name in it. A name that is not a role but an
-    /// extractor's name means that extractor's first role.
+    /// extractor's name means that extractor's first role, unless it is the name of a built-in role: the
+    /// answer would not have its shape.
     pub fn role<'a>(
         &'a self,
         project: Option<ProjectId>,
@@ -149,6 +151,9 @@ impl Registry {
         let own = own.and_then(|own| own.roles.get(role));
         if let Some(plugin) = own.or_else(|| self.roles.get(role)) {
             return Some((plugin, role));
+        }
+        if is_built_in(role) {
+            return None;
         }
         let plugin = self.get(project, Kind::Extractor, role)?;
         Some((plugin, plugin.manifest.roles.first()?))
@@ -229,6 +234,12 @@ impl Registry {
             .values()
             .filter_map(|slot| slot.folder.as_ref())
             .find(is_it)
+    }
+
+    /// An upload that serves in place of a plugin of the folder, and that one.
+    pub fn hidden_by_upload(&self, kind: Kind, name: &str) -> Option<(&Arc<Plugin>, &Arc<Plugin>)> {
+        let slot = self.slots.get(&(kind, name.to_owned()))?;
+        slot.upload.as_ref().zip(slot.folder.as_ref())
     }
 
     /// Inserts a plugin, or replaces the one of its name and source.

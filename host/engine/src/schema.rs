@@ -73,7 +73,7 @@ pub(crate) fn check(schema: &Schema, input: &Value) -> Result<(), String> {
     let Err(error) = schema.validator.validate(input) else {
         return Ok(());
     };
-    let parent = dotted(error.instance_path().as_str());
+    let parent = dotted(error.instance_path().as_str(), input);
     let inside = |name: &str| {
         if parent.is_empty() {
             name.to_owned()
@@ -138,14 +138,22 @@ fn type_rule(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// Converts `/items/3/url` to `items.3.url`.
-fn dotted(pointer: &str) -> String {
-    pointer
-        .trim_start_matches('/')
-        .split('/')
-        .map(|part| part.replace("~1", "/").replace("~0", "~"))
-        .collect::<Vec<_>>()
-        .join(".")
+/// A pointer into a value as the fields of requests are named: `/items/3/url` is `items[3].url`.
+fn dotted(pointer: &str, root: &Value) -> String {
+    let mut path = String::new();
+    let mut value = Some(root);
+    for part in pointer.split('/').skip(1) {
+        let name = part.replace("~1", "/").replace("~0", "~");
+        if let Some(Value::Array(items)) = value {
+            path.extend(["[", &name, "]"]);
+            value = name.parse().ok().and_then(|place: usize| items.get(place));
+        } else {
+            let dot = if path.is_empty() { "" } else { "." };
+            path.extend([dot, &name]);
+            value = value.and_then(|members| members.get(&name));
+        }
+    }
+    path
 }
 
 #[cfg(test)]
@@ -165,6 +173,9 @@ mod tests {
                 "deep": {"type": "object", "required": ["key"]},
                 "code": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3},
                 "list": {"type": "array", "minItems": 1, "maxItems": 2},
+                "parts": {"type": "array", "items": {
+                    "required": ["id"], "properties": {"id": {"type": "string"}}}},
+                "by/name": {"additionalProperties": {"type": "array", "items": {"type": "string"}}},
             },
         }))
         .unwrap();
@@ -216,6 +227,28 @@ mod tests {
             ),
         ];
         for (input, expected) in cases {
+            assert_eq!(violation(&input).unwrap_err(), expected);
+        }
+        for (field, value, expected) in [
+            (
+                "parts",
+                json!([{"id": "a"}, {}]),
+                "parts[1].id: is required",
+            ),
+            (
+                "parts",
+                json!([{"id": 7}]),
+                "parts[0].id: must be of type string",
+            ),
+            // A number may be the name of a member.
+            (
+                "by/name",
+                json!({"0": ["a", 1]}),
+                "by/name.0[1]: must be of type string",
+            ),
+        ] {
+            let mut input = json!({"url": "http://x"});
+            input[field] = value;
             assert_eq!(violation(&input).unwrap_err(), expected);
         }
         assert_eq!(violation(&json!({"url": "http://x", "limit": 3})), Ok(()));

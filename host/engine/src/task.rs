@@ -231,7 +231,8 @@ pub(crate) async fn extract(
             plugin.stats.record_fuel(used);
             let result = match answer {
                 Ok(Ok(json)) => {
-                    off_thread(json.len(), move || output::checked(json, &limits)).await
+                    let (role, bytes) = (call.role.clone(), json.len());
+                    off_thread(bytes, move || output::of_role(&role, json, &limits)).await
                 }
                 Ok(Err(error)) => Err(error.into()),
                 Err(error) => Err(Failure(error).into_plugin_error(&store, &limits)),

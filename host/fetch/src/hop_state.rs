@@ -7,6 +7,7 @@ use http::header::{
     USER_AGENT,
 };
 use orbweaver_core::guard::Target;
+use orbweaver_core::header_rule::is_framing;
 use url::Url;
 
 use crate::client::{Outgoing, outgoing};
@@ -46,7 +47,7 @@ fn headers(request: &Request, user_agent: &str) -> Result<HeaderMap, Fault> {
             Fault::new(Kind::InvalidRequest, None, message)
         };
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
-        if is_framing(&name) {
+        if is_framing(name.as_str()) {
             return Err(invalid());
         }
         let value = header_value(name.as_str(), value)?;
@@ -231,39 +232,6 @@ pub fn is_impersonal(name: &str) -> bool {
             | "upgrade-insecure-requests"
             | "save-data"
     )
-}
-
-/// Whether a caller may set this header.
-///
-/// # Errors
-/// The rule that it breaks, as text.
-pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "is not a valid header name")?;
-    if is_framing(&name) {
-        return Err("frames the message, and is set by the service alone");
-    }
-    HeaderValue::from_bytes(value.as_bytes())
-        .map(|_| ())
-        .map_err(|_| "must not hold control characters")
-}
-
-/// Headers that frame the message or concern the connection.
-fn is_framing(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    name.starts_with("proxy-")
-        || matches!(
-            name,
-            "host"
-                | "content-length"
-                | "transfer-encoding"
-                | "connection"
-                | "keep-alive"
-                | "te"
-                | "trailer"
-                | "upgrade"
-                | "expect"
-                | "http2-settings"
-        )
 }
 
 fn header_value(name: &str, value: &str) -> Result<HeaderValue, Fault> {

@@ -37,7 +37,7 @@ pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
 pub use error::{FetchError, Kind, SubKind};
 pub use fetcher::{Download, Fetcher, PROXY_TRIES};
-pub use hop_state::{check_header, is_impersonal};
+pub use hop_state::is_impersonal;
 pub use http::Method;
 pub use lookups::Lookups;
 pub use pools::Candidate;

@@ -79,8 +79,11 @@ impl Project {
     /// The project in a folder.
     ///
     /// # Errors
-    /// If the folder is not a plugin project.
+    /// If there is no such folder, or it is not a plugin project.
     pub fn open(folder: &Path) -> Result<Self> {
+        if !folder.exists() {
+            bail!("there is no file or folder {}", folder.display());
+        }
         if !folder.join("plugin.toml").is_file() {
             bail!(
                 "{} is not a plugin project: it has no plugin.toml; `orbweaver plugin new` creates one",

@@ -189,7 +189,7 @@ impl Web {
                 } else if allowed.allows(next) {
                     HopVerdict::Follow
                 } else {
-                    HopVerdict::Refuse(format!("permission http does not cover {next}"))
+                    HopVerdict::Refuse(allowed.denial(next))
                 }
             })),
             ..Request::new(method, &request.url)

@@ -126,7 +126,7 @@ pub struct ScanResult<'a> {
     pub notice: Option<String>,
 }
 
-/// The fields of the article extractor's answer that are returned.
+/// The fields of the article extractor's answer that are returned. The engine has checked that they are there.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Article<'a> {
     #[serde(borrow)]
@@ -138,19 +138,9 @@ pub(crate) struct Article<'a> {
 }
 
 impl<'a> Article<'a> {
-    /// Reads the article from an outcome; an answer of the wrong shape is added to `errors`.
-    pub(crate) fn read(outcome: &'a Outcome, errors: &mut Vec<RoleError>) -> Option<Self> {
-        let json = outcome.role("article")?;
-        serde_json::from_str(json.get())
-            .inspect_err(|error| {
-                errors.push(RoleError {
-                    role: "article".to_owned(),
-                    plugin: None,
-                    code: "bad-output".into(),
-                    message: format!("its answer is no article: {error}"),
-                });
-            })
-            .ok()
+    /// Reads the article from an outcome.
+    pub(crate) fn read(outcome: &'a Outcome) -> Option<Self> {
+        serde_json::from_str(outcome.role("article")?.get()).ok()
     }
 }
 
@@ -192,7 +182,7 @@ pub fn assemble(
 ) -> Result<Bytes, ScanError> {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
     errors.extend(besides.unrendered.clone());
-    let article = Article::read(outcome, &mut errors);
+    let article = Article::read(outcome);
     let asks = content.extract.is_some();
     let mut extracted = outcome.role(SELECTORS_ROLE).and_then(Extracted::read);
     match besides.prompted.as_ref().map(|prompted| &prompted.result) {

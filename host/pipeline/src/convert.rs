@@ -95,16 +95,19 @@ impl Pipeline {
         let outcome = self
             .extract(document, &[RoleRequest::new(role, options)])
             .await?;
-        let failed = |why: &str| ScanError::Plugin(format!("the {role} extractor failed: {why}"));
+        let failed = |plugin: Option<&str>, why: &str| {
+            let name = plugin.map(|name| format!(" `{name}`")).unwrap_or_default();
+            ScanError::Plugin(format!("the {role} extractor{name} failed: {why}"))
+        };
         let answer = outcome.answer(role).map(Arc::clone);
         match (answer, outcome.errors.first()) {
-            (Some(json), _) => {
+            (Some(json), _) if json.get() != "null" => {
                 let parse = move || serde_json::from_str(json.get());
                 let parsed = sized(outcome.size(), parse).await?;
-                parsed.map_err(|error| failed(&error.to_string()))
+                parsed.map_err(|error| failed(None, &error.to_string()))
             }
-            (None, Some(error)) => Err(failed(&error.message)),
-            (None, None) => Err(failed("it gave no answer")),
+            (_, Some(error)) => Err(failed(error.plugin.as_deref(), &error.message)),
+            (_, None) => Err(failed(None, "it gave no answer")),
         }
     }
 }

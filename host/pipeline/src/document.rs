@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use orbweaver_core::charset;
 use orbweaver_core::content::{self, Kind};
 use orbweaver_core::ids::{BlobId, ProjectId};
 use orbweaver_core::page;
+use orbweaver_core::page_source::page_source;
 use orbweaver_engine::{Hop, Page, PageParts};
 use orbweaver_fetch::Response;
 use orbweaver_store::{BodyEncoding, Store, StoredBody, StoredPage};
@@ -368,7 +368,7 @@ fn text(kind: Kind, body: &[u8], content_type: Option<&str>) -> Arc<str> {
         Kind::Other => false,
     };
     match is_text {
-        true => Arc::from(charset::decode(body, content_type, charset::Limits::default()).text),
+        true => Arc::from(page_source(body, content_type)),
         false => Arc::from(""),
     }
 }

@@ -21,7 +21,7 @@ pub fn headers(given: IndexMap<String, String>) -> Result<Vec<(String, String)>,
     let mut seen = HashSet::new();
     for (name, value) in &given {
         let field = format!("headers.{}", shown(name));
-        orbweaver_fetch::check_header(name, value)
+        orbweaver_core::header_rule::check_header(name, value)
             .map_err(|rule| InvalidField::new(&field, rule))?;
         if value.len() > MAX_HEADER_BYTES {
             return Err(InvalidField::new(&field, "must be at most 8192 bytes"));

@@ -10,10 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use orbweaver_accounts::clock::Clock;
-use orbweaver_core::charset;
 use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_core::key_hash::url_key;
 use orbweaver_core::page::page_text;
+use orbweaver_core::page_source::page_source;
 use orbweaver_core::words::index_words;
 use orbweaver_store::{
     IndexClaim, IndexEntry, PageWords, Store, StoreError, StoredBody, UnindexedPage,
@@ -58,7 +58,7 @@ pub async fn run(store: Store, pipeline: Pipeline, clock: Clock) {
 
 /// Indexes pages as they are stored.
 async fn pages(store: &Store, backlog: &Backlog, clock: &Clock) {
-    let mut pulse = store.pulse();
+    let mut changes = store.watch_changes();
     let mut rounds = Rounds::default();
     loop {
         let all = match advance(store, backlog, clock, &mut rounds).await {
@@ -71,7 +71,7 @@ async fn pages(store: &Store, backlog: &Backlog, clock: &Clock) {
         sleep(LOOK).await;
         if all {
             backlog.note_none_left();
-            pulse.changed().await;
+            changes.changed().await;
         }
     }
 }
@@ -219,7 +219,7 @@ async fn read(pages: Vec<(UnindexedPage, StoredBody)>, bytes: usize) -> Vec<Inde
 fn open((page, body): (UnindexedPage, StoredBody)) -> Result<IndexEntry, StoreError> {
     let body = body.unpack()?;
     let headers = headers(&page);
-    let html = charset::decode(&body, content_type(&headers), charset::Limits::default()).text;
+    let html = page_source(&body, content_type(&headers));
     Ok(entry(page, &html))
 }
 

@@ -180,8 +180,8 @@ impl StoredContent {
     }
 
     /// The article as text and as HTML.
-    pub fn article(&mut self) -> Option<(&RawValue, &RawValue)> {
-        let article = Article::read(&self.outcome, &mut self.errors)?;
+    pub fn article(&self) -> Option<(&RawValue, &RawValue)> {
+        let article = Article::read(&self.outcome)?;
         Some((article.text, article.html))
     }
 
@@ -221,9 +221,8 @@ impl Pipeline {
         let write = move || {
             let extracted = fields.as_deref().and_then(Extracted::read);
             let has_body = content.kept.is_none();
-            let mut errors = content.errors.clone();
             let article = match parts.article {
-                true => Article::read(&content.outcome, &mut errors),
+                true => Article::read(&content.outcome),
                 false => None,
             };
             let answer = PageContent {
@@ -252,7 +251,7 @@ impl Pipeline {
                 extract_errors: extracted.as_ref().map(|fields| fields.errors.clone()),
                 extensions: extensions.as_deref(),
                 records,
-                errors,
+                errors: content.errors.clone(),
                 notice: content.notice.clone(),
             };
             to_json(&answer, size + 4_096)

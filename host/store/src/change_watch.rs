@@ -1,7 +1,8 @@
 //! Whether anything in the database has changed since the last look, so that tasks which wait
 //! for work sleep while nothing happens, whichever process does it.
 //!
-//! One task per process looks, [`POLL_INTERVAL`] apart, and only from the first [`Store::pulse`](crate::Store::pulse) on:
+//! One task per process looks, [`POLL_INTERVAL`] apart, and only from the first
+//! [`Store::watch_changes`](crate::Store::watch_changes) on:
 //!
 //! - SQLite: `PRAGMA data_version` on a connection of its own, which changes with every commit of
 //!   another connection, whichever process it belongs to
@@ -37,7 +38,7 @@ pub struct ChangeWatch(watch::Receiver<u64>);
 
 impl ChangeWatch {
     /// Returns once the database may have changed since the last return, or since
-    /// [`Store::pulse`](crate::Store::pulse); at once where it has. May return without a change.
+    /// [`Store::watch_changes`](crate::Store::watch_changes); at once where it has. May return without a change.
     #[crate::boxed]
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {

@@ -115,7 +115,7 @@ impl Store {
     }
 
     /// A number that changes when a node tells of a change of `topic`; after the first
-    /// [`pulse`](Self::pulse), on PostgreSQL. It is a hint: notices may be lost, or never come.
+    /// [`watch_changes`](Self::watch_changes), on PostgreSQL. It is a hint: notices may be lost, or never come.
     pub fn notices(&self, topic: Topic) -> watch::Receiver<u64> {
         self.watches.notices().of(topic).subscribe()
     }
@@ -126,7 +126,7 @@ impl Store {
     }
 
     /// Changes from now on, by this process or another one. Within a Tokio runtime.
-    pub fn pulse(&self) -> ChangeWatch {
+    pub fn watch_changes(&self) -> ChangeWatch {
         self.watches.subscribe(&self.db)
     }
 

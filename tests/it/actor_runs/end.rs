@@ -119,9 +119,9 @@ async fn a_deleted_run_is_gone_and_what_it_fetched_is_billed() {
         events.is_empty() || events.contains("cancelled"),
         "{events}"
     );
-    let mut pulse = service.app.store.pulse();
+    let mut changes = service.app.store.watch_changes();
     while service.billed().await != (1, 0) {
-        pulse.changed().await;
+        changes.changed().await;
     }
     // The items go, too.
     while service.app.store.remove_job_items().await.unwrap() {}

@@ -19,6 +19,7 @@ promises! {
     records_are_stored_with_their_page_and_go_with_it
     a_dropped_page_is_not_stored_and_its_links_are_followed
     a_failed_hook_keeps_the_page_or_ends_the_run
+    nothing_is_sent_after_a_strict_hook_has_failed
     a_response_is_fetched_again_as_often_as_the_run_retries
     requests_are_changed_within_the_rules
     a_failed_extractor_is_counted_and_listed
@@ -331,6 +332,30 @@ async fn a_failed_hook_keeps_the_page_or_ends_the_run(service: Service) {
         let why = strict.error_message.expect("a reason");
         assert!(why.starts_with("hook `tool` failed on http://"), "{why}");
         assert!(strict.page_count >= 2, "pages before it are kept");
+    }
+}
+
+async fn nothing_is_sent_after_a_strict_hook_has_failed(service: Service) {
+    let ground = mesh(&["/a", "/bad"]).await;
+    let forbidden = json!({"headers": {"Host": "evil.example"}});
+    for bad in [json!({"do": "trap"}), json!({"do": "error"}), forbidden] {
+        let config = json!({"request": bad, "only": "/bad"});
+        let before = ground.count("/bad");
+        let run = hooked(&service, &ground, config.clone()).await;
+        assert_eq!(
+            (run.status, run.progress.plugin_errors),
+            (RunState::Done, 1)
+        );
+        assert_eq!(paths(&service, &run).await, ["", "a", "bad"], "{bad}");
+        assert_eq!(ground.count("/bad"), before + 1, "without the change");
+        let strict = crawl(&service, &with(&ground, OnError::Fail, config)).await;
+        assert_eq!(strict.status, RunState::Failed, "{bad}");
+        let why = strict.error_message.clone().expect("a reason");
+        assert!(why.starts_with("hook `tool` failed on http://"), "{why}");
+        assert!(why.contains("/bad: request: "), "{why}");
+        assert_eq!(ground.count("/bad"), before + 1, "nothing is sent");
+        let stored = paths(&service, &strict).await;
+        assert!(!stored.iter().any(|path| path == "bad"), "{stored:?}");
     }
 }
 

@@ -170,6 +170,49 @@ fn a_hook_is_called_with_the_links_of_its_page() {
 }
 
 #[test]
+fn answers_are_checked_as_in_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page.html"), "<p>Text").unwrap();
+    let hook = component("hook-tool");
+    let config = json!({"request": {"headers": {"Host": "evil.example"}}}).to_string();
+    let page = ["--html", "page.html", "--url", "https://example.com/"];
+    let run = ["run", &hook, "--hook-config", &config];
+    let failed = plugin(&folder, &[&run[..], &page].concat());
+    assert_eq!(failed.status.code(), Some(1));
+    let said = text(&failed.stderr) + &text(&failed.stdout);
+    assert!(
+        said.contains("request: bad-output: header `Host` frames the message"),
+        "{said}"
+    );
+
+    let whole = fs::read(component("bad-output")).unwrap();
+    let manifest = "name = \"links\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\n";
+    let links = orbweaver_engine::manifest::embed(&whole, manifest).unwrap();
+    let file = folder.path().join("extract-links.wasm");
+    fs::write(&file, links).unwrap();
+    let run = ["run", &file.to_string_lossy()];
+    let failed = plugin(&folder, &[&run[..], &page].concat());
+    assert_eq!(failed.status.code(), Some(1));
+    let said = text(&failed.stderr) + &text(&failed.stdout);
+    let why = "bad-output: links[0] must be an object, not a number";
+    assert!(said.contains(why), "{said}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in [&["run", "nofile.wasm"][..], &["publish", "nofile.wasm"]] {
+        let failed = plugin(&folder, command);
+        assert_ne!(failed.status.code(), Some(0));
+        let said = text(&failed.stderr);
+        assert!(
+            said.contains("there is no file or folder nofile.wasm"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_page_may_be_a_file_that_is_no_text() {
     let folder = tempfile::tempdir().unwrap();
     let file = pdf("On Ostriches", "They run fast.", "https://example.org/more");

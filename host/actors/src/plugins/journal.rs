@@ -316,7 +316,7 @@ fn recorded(call: &CallNote, at: DateTime<Utc>, failure: FailedCall) -> [PluginR
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let code = error.kind().to_owned();
     // Texts of PostgreSQL have no NUL.
-    let message = redact::text(&error.to_string()).replace('\0', "");
+    let message = redact::text(&error.why()).replace('\0', "");
     let level = match error {
         PluginError::Reported(_) => LogLevel::Warn,
         _ => LogLevel::Error,

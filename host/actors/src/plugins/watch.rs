@@ -21,14 +21,14 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// that did not load is tried again.
 #[crate::boxed]
 pub async fn watch(actors: Actors) {
-    let mut pulse = actors.store.pulse();
+    let mut changes = actors.store.watch_changes();
     let mut notices = actors.store.notices(Topic::Plugins);
     let mut failing = false;
     loop {
         if !failing {
             let retry = actors.overlay.next_retry();
             tokio::select! {
-                () = pulse.changed() => {}
+                () = changes.changed() => {}
                 Ok(()) = notices.changed() => {}
                 () = at(retry) => {}
             }

@@ -47,6 +47,7 @@ pub(super) struct FetcherAnswer {
     ),
     responses(
         (status = 200, description = "The items", body = FetcherAnswer),
+        (status = 501, description = "The fetcher lacks something in its configuration", body = ErrorBody),
         (status = 502, description = "The domain could not be reached", body = ErrorBody),
         (status = 503, description = "The plugin is in quarantine: its last calls crashed", body = ErrorBody),
         CommonErrors,
@@ -78,6 +79,7 @@ pub(super) async fn fetch_domain(
     ),
     responses(
         (status = 200, description = "The items", body = FetcherAnswer),
+        (status = 501, description = "The fetcher lacks something in its configuration", body = ErrorBody),
         (status = 502, description = "The domain could not be reached", body = ErrorBody),
         (status = 503, description = "The plugin is in quarantine: its last calls crashed", body = ErrorBody),
         CommonErrors,

@@ -118,7 +118,9 @@ impl Scope {
         plugins.into_iter().find(is_it).ok_or_else(|| {
             let given = shown(given);
             ApiError::not_found(match self {
-                Self::Instance => format!("no plugin `{given}` is loaded"),
+                Self::Instance => {
+                    format!("no plugin `{given}` of the instance is loaded (a project's own: scope=project)")
+                }
                 Self::Project(..) => format!("the project has no plugin `{given}` of its own"),
             })
         })

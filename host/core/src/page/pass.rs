@@ -268,6 +268,7 @@ impl<'h> State<'h> {
         if let Some(index) = self.open
             && let Some(link) = self.found.get(index)
             && self.anchors.len() - link.text.start < MAX_ANCHOR_BYTES
+            && !self.elements.are_in_template()
         {
             let cut = text
                 .get(..text.floor_char_boundary(MAX_ANCHOR_BYTES * 4))

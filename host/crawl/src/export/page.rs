@@ -163,7 +163,7 @@ impl ExportedPage {
     }
 
     /// Adds what was extracted.
-    pub(super) fn fill(&mut self, include: &Include, mut content: StoredContent) {
+    pub(super) fn fill(&mut self, include: &Include, content: StoredContent) {
         let role = |name| Some(content.role(name).map(ToOwned::to_owned));
         if include.markdown {
             self.markdown = role("markdown");

@@ -202,21 +202,9 @@ pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), 
         ErrorCode::NotGranted,
         match grants.http.is_empty() {
             true => format!("permission http: {}", grants.remedy(Need::Http)),
-            false => format!("permission http does not cover {}", shown(&parsed)),
+            false => grants.http.denial(url),
         },
     ))
-}
-
-/// Scheme, host and port, the parts that a host pattern names.
-fn shown(url: &url::Url) -> String {
-    let port = url
-        .port_or_known_default()
-        .map_or(String::new(), |port| format!(":{port}"));
-    format!(
-        "{}://{}{port}",
-        url.scheme(),
-        url.host_str().unwrap_or_default()
-    )
 }
 
 /// Runs calls, `width` in parallel, and collects their answers in order. Ends at the first

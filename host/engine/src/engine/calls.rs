@@ -59,7 +59,14 @@ impl Engine {
             Some(Err(PluginError::Reported(error))) if error.code == ErrorCode::InvalidInput => {
                 Err(error)
             }
-            Some(Err(error)) => Err(CodedError::failed(format!("extractor {role}: {error}"))),
+            Some(Err(error)) => {
+                let plugin = self.role(role).map(|plugin| plugin.name);
+                let plugin = plugin.filter(|name| name != role);
+                let plugin = plugin.map(|name| format!(" (plugin `{name}`)"));
+                let plugin = plugin.unwrap_or_default();
+                let why = format!("extractor {role}{plugin}: {error}");
+                Err(CodedError::failed(why))
+            }
             None => Err(CodedError::failed(format!("extractor {role}: no answer"))),
         }
     }

@@ -67,6 +67,47 @@ impl HostPatterns {
                     .any(|pattern| pattern.matches(url.scheme(), host, port))
             })
     }
+
+    /// Why these patterns, a plugin's effective ones, do not allow a URL, and where to add its host. Their lists are
+    /// the manifest's, the grant's and, of a project's plugin, the tier's, in this order.
+    pub fn denial(&self, url: &str) -> String {
+        let origin = origin(url);
+        let lacks = |list: &Vec<HostPattern>| {
+            let alone = Self {
+                lists: vec![list.clone()],
+            };
+            !alone.allows(url)
+        };
+        let why = match self.lists.iter().position(lacks) {
+            Some(1) => format!(
+                "it was not granted; add ?grant=http={origin} to the upload, or set plugins.grants for a \
+                 plugin of the folder"
+            ),
+            Some(2..) => {
+                "the project's tier does not allow it (tiers.NAME.plugins.http)".to_owned()
+            }
+            Some(0) | None => format!(
+                "the manifest does not ask for it; add \"{origin}\" to `http` in its [permissions], and \
+                 ?grant=http={origin} to the upload"
+            ),
+        };
+        format!("permission http does not cover {origin}: {why}")
+    }
+}
+
+/// Scheme, host and port of a URL, the parts that a pattern names.
+fn origin(url: &str) -> String {
+    let Ok(url) = url::Url::parse(url) else {
+        return "this URL".to_owned();
+    };
+    let port = url
+        .port_or_known_default()
+        .map_or(String::new(), |port| format!(":{port}"));
+    format!(
+        "{}://{}{port}",
+        url.scheme(),
+        url.host_str().unwrap_or_default()
+    )
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -294,6 +335,38 @@ mod tests {
                 .intersect(&patterns(&[]))
                 .allows("https://example.com/")
         );
+    }
+
+    #[test]
+    fn a_denial_says_which_list_lacks_the_host() {
+        let asked = patterns(&["https://*.a.example", "http://b.example:*"]);
+        let granted = asked.intersect(&patterns(&["https://*"]));
+        let narrowed = granted.intersect(&patterns(&["https://x.a.example"]));
+        for (of, url, said) in [
+            (
+                &granted,
+                "https://c.example/path?key=1",
+                "permission http does not cover https://c.example:443: the manifest does not ask for it; add \
+                 \"https://c.example:443\" to `http` in its [permissions], and \
+                 ?grant=http=https://c.example:443 to the upload",
+            ),
+            (
+                &granted,
+                "http://b.example:8080/",
+                "permission http does not cover http://b.example:8080: it was not granted; add \
+                 ?grant=http=http://b.example:8080 to the upload, or set plugins.grants for a plugin of the \
+                 folder",
+            ),
+            (
+                &narrowed,
+                "https://y.a.example/",
+                "permission http does not cover https://y.a.example:443: the project's tier does not allow it \
+                 (tiers.NAME.plugins.http)",
+            ),
+        ] {
+            assert!(!of.allows(url), "{url}");
+            assert_eq!(of.denial(url), said);
+        }
     }
 
     #[test]

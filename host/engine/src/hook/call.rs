@@ -7,7 +7,7 @@ use wasmtime::Store;
 use wasmtime::component::Resource;
 
 use super::verdict::PageState;
-use super::{HookPoints, HookUse, MAX_HEADERS, RequestChange};
+use super::{HookPoints, HookUse, RequestChange, outgoing};
 use crate::capability::Capabilities;
 use crate::capability::pages::HostPage;
 use crate::error::{Limit, PluginError};
@@ -311,7 +311,7 @@ pub(crate) fn request_on_this_thread(
     };
     let result = interruptible(runtime, plugin, meter, guest);
     meter.leave();
-    let result = result.and_then(bounded);
+    let result = result.and_then(outgoing::checked);
     let ended = (result.as_ref().err(), || request_input(hook, url));
     plugin.ended((caller, &reporter), meter, 0, ended);
     result
@@ -350,7 +350,7 @@ pub(crate) async fn request_as_task(
     let result = tokio::time::timeout(limits.wall(), work).await;
     let result = result
         .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))))
-        .and_then(bounded);
+        .and_then(outgoing::checked);
     let ended = (result.as_ref().err(), || request_input(hook, url));
     plugin.ended((caller, &reporter), &meter, 0, ended);
     result
@@ -374,15 +374,6 @@ fn request_input(hook: &HookUse, url: &str) -> CallInput {
         url: url.to_owned(),
         page: None,
     }
-}
-
-fn bounded(change: RequestChange) -> Result<RequestChange, PluginError> {
-    if change.headers.len() > MAX_HEADERS {
-        return Err(PluginError::BadOutput(format!(
-            "more than {MAX_HEADERS} headers"
-        )));
-    }
-    Ok(change)
 }
 
 fn new_pooled(

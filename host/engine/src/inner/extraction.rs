@@ -222,7 +222,11 @@ impl Groups {
             };
             let call = RoleCall {
                 role: role.to_owned(),
-                options: call.options,
+                // An extractor is given JSON.
+                options: match call.options.is_empty() {
+                    true => NO_OPTIONS.to_owned(),
+                    false => call.options,
+                },
             };
             match groups
                 .iter_mut()

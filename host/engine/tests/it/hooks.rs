@@ -395,6 +395,34 @@ async fn a_request_hook_ends_at_its_cpu_time() {
 }
 
 #[tokio::test]
+async fn a_request_change_that_breaks_a_rule_is_the_hook_s_failure_and_counted() {
+    let engine = engine_with("hook-tool").await;
+    for (change, why) in [
+        (
+            json!({"headers": {"Host": "evil.example", "x-a": "1"}}),
+            "header `Host` frames the message",
+        ),
+        (
+            json!({"headers": {"Cookie": "a=b"}}),
+            "header `Cookie`: set it with",
+        ),
+        (
+            json!({"cookies": "a\r\nb"}),
+            "cookies must not hold control characters",
+        ),
+    ] {
+        let hooks = [tool(&json!({"request": change}))];
+        let url = "http://127.0.0.1:80/";
+        let (changes, failures) = engine.request_hooks(&hooks, url, 0, 0).await;
+        assert!(changes.is_empty(), "{changes:?}");
+        let told = failures[0].error.told();
+        assert!(told.starts_with(&format!("bad-output: {why}")), "{told}");
+    }
+    let figures = engine.figures(Kind::Hook, "tool");
+    assert_eq!(figures[0].errors, [("bad-output", 3)]);
+}
+
+#[tokio::test]
 async fn an_answer_beyond_its_bounds_is_refused() {
     let engine = engine_with("hook-tool").await;
     for bad in [

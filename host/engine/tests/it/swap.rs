@@ -247,9 +247,40 @@ async fn an_upload_overrides_the_folder_until_it_is_removed() {
         .await
         .unwrap();
     assert_eq!(good(&engine).unwrap().source, Source::Upload);
+    assert_eq!(version(&engine).as_deref(), Some("2.0.0"));
     assert!(engine.remove(Kind::Extractor, "good"));
     assert_eq!(version(&engine).as_deref(), Some("0.1.0"));
     assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_role_whose_configured_plugin_is_not_there_is_served_by_another_one() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, component) in [
+        ("extract-good.wasm", fixture("good")),
+        ("extract-other.wasm", renamed("peek", "other", "1.0.0")),
+    ] {
+        std::fs::write(dir.path().join(name), component).unwrap();
+    }
+    // `good` has the name of its first role, and lists the second one.
+    for (role, named, only) in [
+        ("good", "typo", None),
+        ("good-too", "typo", None),
+        ("good", "other", None),
+        ("good", "typo", Some("extract-typo.wasm")),
+    ] {
+        let engine = Engine::new(EngineConfig {
+            plugin_dir: Some(dir.path().to_owned()),
+            roles: [(role.to_owned(), named.to_owned())].into_iter().collect(),
+            only_files: only.map(|file| vec![file.to_owned()]),
+            ..config()
+        })
+        .unwrap();
+        engine.load_dir_behind();
+        let answer = extract(&engine, role).await;
+        assert!(answer.is_ok(), "{role} {named}: {answer:?}");
+        assert_eq!(engine.role(role).unwrap().name, "good", "{role} {named}");
+    }
 }
 
 #[tokio::test]

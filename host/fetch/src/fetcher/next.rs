@@ -1,9 +1,10 @@
 //! Target of a redirect or a refresh.
 
 use http::header::{HeaderMap, LOCATION};
+use orbweaver_core::content;
 use orbweaver_core::guard::{Rule, join_strict};
 use orbweaver_core::page::{Refresh, page_pass};
-use orbweaver_core::{charset, content};
+use orbweaver_core::page_source::page_source;
 use percent_encoding::percent_encode_byte;
 use url::Url;
 
@@ -72,8 +73,8 @@ pub(super) fn refresh_target(response: &Response, from: &Url) -> Result<Option<U
     if content::sniff(content_type, &response.body).kind != content::Kind::Html {
         return Ok(None);
     }
-    let page = charset::decode(&response.body, content_type, charset::Limits::default());
-    let refresh = page_pass(&page.text, &response.final_url).refresh;
+    let page = page_source(&response.body, content_type);
+    let refresh = page_pass(&page, &response.final_url).refresh;
     let Some(target) = refresh.and_then(|refresh| refresh.url) else {
         return Ok(None);
     };

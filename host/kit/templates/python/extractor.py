@@ -15,7 +15,7 @@ def count(page: pages.Page, css: str) -> int:
 class Extracting(exports.Extracting):
     @guarded
     def extract(self, role: str, page: pages.Page, options: str) -> str:
-        """`{"images": n, "without_alt": n}`. `options` is the caller's JSON object, or empty."""
+        """`{"images": n, "without_alt": n}`. `options` is the caller's JSON object; `{}` without any."""
         answer = {
             "images": count(page, "img"),
             "without_alt": count(page, "img:not([alt])"),

@@ -16,7 +16,7 @@ use crate::document::Document;
 
 /// Runs as long as the process.
 pub(crate) async fn run(store: &Store, engine: &Engine, clock: &Clock) {
-    let mut pulse = store.pulse();
+    let mut changes = store.watch_changes();
     let mut last = ProjectId(0);
     loop {
         let all = match convert_waiting(store, engine, clock, &mut last).await {
@@ -28,7 +28,7 @@ pub(crate) async fn run(store: &Store, engine: &Engine, clock: &Clock) {
         };
         sleep(LOOK).await;
         if all {
-            pulse.changed().await;
+            changes.changed().await;
         }
     }
 }

@@ -165,12 +165,21 @@ async fn plugins(config: &Config) -> Finding {
         Ok(pipeline) => pipeline.engine,
         Err(error) => return finding(what, State::Bad, format!("{error:#}")),
     };
-    if let Some((file, why)) = engine.refused().first() {
-        return finding(
-            what,
-            State::Bad,
-            format!("{} failed to load: {why}", file.display()),
-        );
+    let refused = engine.refused();
+    let said = refused
+        .iter()
+        .map(|(file, why)| format!("{} failed to load: {why}", file.display()));
+    let said: Vec<String> = said.collect();
+    if !said.is_empty() {
+        return finding(what, State::Bad, said.join("; "));
+    }
+    // Set to a plugin that is not there, a role silently has another one.
+    let serves =
+        |role: &str, name: &str| engine.role(role).is_some_and(|plugin| plugin.name == name);
+    let mut unserved = config.plugins.roles.iter();
+    if let Some((role, name)) = unserved.find(|(role, name)| !serves(role, name)) {
+        let why = format!("plugins.roles.{role}: no plugin `{name}` provides this role");
+        return finding(what, State::Bad, why);
     }
     let missing: Vec<&str> = ["markdown", "article", "metadata", "signals", "links"]
         .into_iter()

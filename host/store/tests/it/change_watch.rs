@@ -19,8 +19,8 @@ const QUIET: Duration = Duration::from_millis(900);
 
 /// Waits until what was changed before the test's own change has been told. PostgreSQL tells of
 /// the other tests' databases, too, so there it does not end.
-async fn settle(store: &Store, pulse: &mut ChangeWatch) {
-    while !store.is_shared() && timeout(QUIET, pulse.changed()).await.is_ok() {}
+async fn settle(store: &Store, changes: &mut ChangeWatch) {
+    while !store.is_shared() && timeout(QUIET, changes.changed()).await.is_ok() {}
 }
 
 async fn a_change_by_another_process_is_told(options: Options) {
@@ -28,34 +28,34 @@ async fn a_change_by_another_process_is_told(options: Options) {
         Store::open(&options).await.unwrap(),
         Store::open(&options).await.unwrap(),
     );
-    let mut pulse = store.pulse();
-    settle(&store, &mut pulse).await;
+    let mut changes = store.watch_changes();
+    settle(&store, &mut changes).await;
     other.set_setting("colour", "blue").await.unwrap();
-    timeout(LONG, pulse.changed()).await.unwrap();
+    timeout(LONG, changes.changed()).await.unwrap();
     assert_eq!(store.setting("colour").await.unwrap().unwrap(), "blue");
     // A change that came while nobody waited is told, too.
-    let mut witness = store.pulse();
-    settle(&store, &mut pulse).await;
+    let mut witness = store.watch_changes();
+    settle(&store, &mut changes).await;
     settle(&store, &mut witness).await;
     store.set_setting("colour", "red").await.unwrap();
     timeout(LONG, witness.changed()).await.unwrap();
-    timeout(LONG, pulse.changed()).await.unwrap();
+    timeout(LONG, changes.changed()).await.unwrap();
 }
 
 #[tokio::test]
 async fn without_a_change_nothing_is_told() {
     let (options, _folder) = crate::support::sqlite();
     let store = Store::open(&options).await.unwrap();
-    let mut pulse = store.pulse();
-    settle(&store, &mut pulse).await;
+    let mut changes = store.watch_changes();
+    settle(&store, &mut changes).await;
     store.ping().await.unwrap();
     store.setting("colour").await.unwrap();
-    assert!(timeout(QUIET, pulse.changed()).await.is_err());
+    assert!(timeout(QUIET, changes.changed()).await.is_err());
 }
 
 async fn every_task_that_waits_is_told(options: Options) {
     let store = Store::open(&options).await.unwrap();
-    let (mut one, mut two) = (store.pulse(), store.pulse());
+    let (mut one, mut two) = (store.watch_changes(), store.watch_changes());
     settle(&store, &mut one).await;
     settle(&store, &mut two).await;
     store.set_setting("colour", "blue").await.unwrap();
@@ -69,7 +69,7 @@ async fn on_postgres_another_node_tells_of_work_and_keys_at_once() {
     let options = crate::support::postgres();
     let store = Store::open(&options).await.unwrap();
     let other = Store::open(&options).await.unwrap();
-    let _pulse = store.pulse();
+    let _changes = store.watch_changes();
     timeout(LONG, async {
         while !store.listens() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -118,7 +118,7 @@ async fn on_postgres_migrations_and_notices_go_to_the_server_itself() {
         ..crate::support::postgres_without_schema()
     };
     let store = Store::open(&options).await.unwrap();
-    let _pulse = store.pulse();
+    let _changes = store.watch_changes();
     let mut accounts = store.notices(Topic::Accounts);
     timeout(LONG, accounts.changed()).await.unwrap().unwrap();
     let mut connection = sqlx::PgConnection::connect(&server.url).await.unwrap();
@@ -142,7 +142,7 @@ async fn on_postgres_migrations_and_notices_go_to_the_server_itself() {
 async fn on_postgres_a_cut_connection_is_made_again() {
     let options = crate::support::postgres();
     let store = Store::open(&options).await.unwrap();
-    let _pulse = store.pulse();
+    let _changes = store.watch_changes();
     let mut accounts = store.notices(Topic::Accounts);
     // Listening counts as a notice, because earlier ones may have been lost.
     timeout(LONG, accounts.changed()).await.unwrap().unwrap();

@@ -71,12 +71,12 @@ async fn an_entry_that_nobody_asks_for_is_written(options: Options) {
     let store = Store::open(&options).await.unwrap();
     let project = project(&store).await;
     let other = Store::open(&options).await.unwrap();
-    let mut pulse = other.pulse();
+    let mut changes = other.watch_changes();
     for (number, all) in [(0, &["id-0"][..]), (1, &["id-1", "id-0"])] {
         store.log_request(project, entry(number));
         let written = async {
             while seen(&other, project).await != all {
-                pulse.changed().await;
+                changes.changed().await;
             }
         };
         timeout(LONG, written).await.unwrap();

@@ -63,7 +63,7 @@ pub(super) async fn run_events(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     // Before the row is read, so that no change falls in between.
-    let pulse = ctx.app.store.pulse();
+    let changes = ctx.app.store.watch_changes();
     let job = path::run(&ctx, &path).await?;
     let seen = event_stream::last_event_id(&headers).and_then(|id| id.parse::<u64>().ok());
     if job.status.is_over() && seen.is_some_and(|seen| seen >= job.revision) {
@@ -75,7 +75,7 @@ pub(super) async fn run_events(
         id: path.id,
         seen,
         known: Some(job),
-        pulse,
+        changes,
         ended: false,
     }))
 }
@@ -88,7 +88,7 @@ struct Follower {
     seen: Option<u64>,
     /// The run as it was found when the client connected.
     known: Option<Job>,
-    pulse: ChangeWatch,
+    changes: ChangeWatch,
     ended: bool,
 }
 
@@ -98,7 +98,7 @@ impl Follow for Follower {
             let job = match self.known.take() {
                 Some(job) => Some(job),
                 None => {
-                    self.pulse.changed().await;
+                    self.changes.changed().await;
                     sleep(GAP).await;
                     match self.app.store.job(self.project, self.id).await {
                         Ok(job) => job,

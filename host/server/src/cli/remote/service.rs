@@ -26,8 +26,8 @@ pub(in crate::cli) struct Service {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum Failure {
     /// There is no answer.
-    #[error("{0}")]
-    NoAnswer(#[from] FetchError),
+    #[error("{}: {}", .0.url, .0.message)]
+    NoAnswer(Box<FetchError>),
     /// The answer is an error.
     #[error("{url} answers {status}{}", message.as_deref().map_or_else(String::new, |message| format!(": {message}")))]
     Refused {
@@ -38,6 +38,12 @@ pub(in crate::cli) enum Failure {
         /// What the service says.
         message: Option<String>,
     },
+}
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Self {
+        Self::NoAnswer(Box::new(error))
+    }
 }
 
 impl Failure {

@@ -1,5 +1,6 @@
 //! Hardening 13: output that is not JSON or too long. `secrets` fails with control
-//! characters in its message.
+//! characters in its message. In built-in roles, which tests give it with other manifests, it answers JSON that has
+//! the shape of none.
 
 hostile_support::extractor!(|role, _, _| match role {
     "empty" => Ok(String::new()),
@@ -11,6 +12,9 @@ hostile_support::extractor!(|role, _, _| match role {
     "deep" => Ok("[".repeat(100_000) + &"]".repeat(100_000)),
     "long" => Ok(string(40 << 20)),
     "huge" => Ok(string(100 << 20)),
+    "article" | "links" | "markdown" | "metadata" | "signals" | "structured-data" => {
+        Ok(r#"[1,"x",{"to":5}]"#.to_owned())
+    }
     _ => Err(hostile_support::error("failed", "\u{1b}[31mred\nline")),
 });
 
