@@ -36,6 +36,10 @@ fn headings_are_without_their_controls_and_links_to_themselves() {
             "<h1>History<span class=mw-editsection><span>[</span><a href=/e>edit</a><span>]</span></span></h1>",
             "History",
         ),
+        (
+            "<h1>2024<span class=mw-editsection><a href=/e>edit</a></span></h1>",
+            "2024",
+        ),
         ("<h1>Install <button>Copy</button></h1>", "Install"),
         ("<h1><button>Is it safe?</button></h1>", "Is it safe?"),
         ("<h1>2. <button>Is it safe?</button></h1>", "2. Is it safe?"),

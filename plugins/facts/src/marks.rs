@@ -166,8 +166,10 @@ fn line_without_controls(node: Node<'_>) -> String {
         .strip_suffix(label.as_str())
         .or_else(|| whole.strip_prefix(label.as_str()))
         .map(str::trim);
+    // The text beside a button may be the number of the question that is its text.
+    let is_text = |c: char| c.is_alphabetic() || (button.tag() == tag::SPAN && c.is_numeric());
     match rest {
-        Some(rest) if rest.contains(char::is_alphanumeric) => rest.to_owned(),
+        Some(rest) if rest.contains(is_text) => rest.to_owned(),
         _ => whole,
     }
 }
