@@ -24,7 +24,8 @@ async fn items(client: &Client, path: &str) -> Vec<Value> {
 async fn a_wrong_shape_is_an_error_of_its_role_and_seen_by_the_author() {
     let service = Service::with(allowing(3)).await;
     let ours = service.other_project("ours").await;
-    let url = site().await.url("/");
+    let site = site().await;
+    let url = site.url("/");
     installed(&ours, "shapes", &shapes()).await;
     let scan = json!({"url": url, "include_links": true, "extractors": ["structured-data"]});
     let answer = ours.post("/v1/scan", &scan).await.ok();
@@ -84,7 +85,8 @@ async fn a_wrong_shape_is_an_error_of_its_role_and_seen_by_the_author() {
 async fn readers_of_a_wrong_shape_name_the_plugin() {
     let service = Service::with(allowing(3)).await;
     let ours = service.other_project("ours").await;
-    let url = site().await.url("/");
+    let site = site().await;
+    let url = site.url("/");
     installed(&ours, "shapes", &shapes()).await;
     let html = json!({"data": "<p>Text"});
     for (path, body, why) in [

@@ -175,7 +175,8 @@ fn answers_are_checked_as_in_the_service() {
     fs::write(folder.path().join("page.html"), "<p>Text").unwrap();
     let hook = component("hook-tool");
     let config = json!({"request": {"headers": {"Host": "evil.example"}}}).to_string();
-    let page = ["--html", "page.html", "--url", "https://example.com/"];
+    // Of a host that the hook may change requests to.
+    let page = ["--html", "page.html", "--url", "http://127.0.0.1/"];
     let run = ["run", &hook, "--hook-config", &config];
     let failed = plugin(&folder, &[&run[..], &page].concat());
     assert_eq!(failed.status.code(), Some(1));
