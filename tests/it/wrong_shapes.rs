@@ -2,6 +2,7 @@
 //! is read.
 
 use orbweaver_engine::manifest;
+use orbweaver_origin::Reply;
 use serde_json::{Value, json};
 
 use crate::support::{Client, Service};
@@ -129,6 +130,28 @@ async fn readers_of_a_wrong_shape_name_the_plugin() {
         (&Value::Null, &Value::Null),
         "{page}"
     );
+}
+
+#[tokio::test]
+async fn a_role_may_say_that_the_page_has_none() {
+    let service = Service::with(allowing(3)).await;
+    let ours = service.other_project("ours").await;
+    let site = site().await;
+    site.set("/none", Reply::html("<p>Text"));
+    let url = json!({"url": site.url("/none")});
+    installed(&ours, "shapes", &shapes()).await;
+    let answer = ours.post("/v1/scan", &url).await.ok();
+    assert_eq!(
+        (&answer["markdown"], &answer["article"], &answer["errors"]),
+        (&Value::Null, &Value::Null, &json!([])),
+        "{answer}"
+    );
+    let links = ours.post("/v1/cloud/links", &url).await.ok();
+    assert_eq!(links["links"], json!([]), "{links}");
+    let article = ours.post("/v1/actors/extract-article", &url).await.ok();
+    assert_eq!(article["data"]["content"], "", "{article}");
+    let data = ours.post("/v1/actors/structured-data", &url).await.ok();
+    assert_eq!(data["data"]["counts"], json!({}), "{data}");
 }
 
 #[tokio::test]

@@ -82,11 +82,11 @@ impl Pipeline {
         self.role(document, "markdown", options).await
     }
 
-    /// Runs one role and parses its answer.
+    /// Runs one role and parses its answer. `null`, of a page that has none, is the default: no text, no links.
     ///
     /// # Errors
     /// When the plugin fails, or its answer has the wrong shape.
-    pub async fn role<T: serde::de::DeserializeOwned + Send + 'static>(
+    pub async fn role<T: serde::de::DeserializeOwned + Default + Send + 'static>(
         &self,
         document: &mut Document,
         role: &str,
@@ -101,13 +101,14 @@ impl Pipeline {
         };
         let answer = outcome.answer(role).map(Arc::clone);
         match (answer, outcome.errors.first()) {
-            (Some(json), _) if json.get() != "null" => {
-                let parse = move || serde_json::from_str(json.get());
+            (Some(json), _) => {
+                let parse = move || serde_json::from_str::<Option<T>>(json.get());
                 let parsed = sized(outcome.size(), parse).await?;
+                let parsed = parsed.map(Option::unwrap_or_default);
                 parsed.map_err(|error| failed(None, &error.to_string()))
             }
-            (_, Some(error)) => Err(failed(error.plugin.as_deref(), &error.message)),
-            (_, None) => Err(failed(None, "it gave no answer")),
+            (None, Some(error)) => Err(failed(error.plugin.as_deref(), &error.message)),
+            (None, None) => Err(failed(None, "it gave no answer")),
         }
     }
 }

@@ -5,6 +5,7 @@
 pub mod comments;
 
 use orbweaver_sdk::{Error, Page, extract, http, text};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -63,7 +64,7 @@ pub struct Output {
 }
 
 /// The fields used of the `article` role's answer.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Article {
     text: Option<String>,
     html: Option<String>,
@@ -78,7 +79,7 @@ struct Article {
 /// apply.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::fetch(http::Request::get(&input.url).respect_robots(false)).await?;
-    let article: Article = serde_json::from_str(&extract("article", &page, "{}").await?)?;
+    let article: Article = answer("article", &page).await?;
     let plain = article.text.as_deref().unwrap_or("");
     let word_count = text::word_count(plain);
     let content = match (input.format, article.html.as_deref()) {
@@ -115,10 +116,15 @@ async fn markdown(page: &Page<'_>, html: &str) -> Result<String, Error> {
     )?)
 }
 
+/// A role's answer; of a page that has none (`null`), an empty one.
+async fn answer<T: DeserializeOwned + Default>(role: &str, page: &Page<'_>) -> Result<T, Error> {
+    let answer: Option<T> = serde_json::from_str(&extract(role, page, "{}").await?)?;
+    Ok(answer.unwrap_or_default())
+}
+
 /// The `metadata` role's answer; missing fields are filled from the article.
 async fn metadata(page: &Page<'_>, article: &Article) -> Result<Map<String, Value>, Error> {
-    let mut metadata: Map<String, Value> =
-        serde_json::from_str(&extract("metadata", page, "{}").await?)?;
+    let mut metadata: Map<String, Value> = answer("metadata", page).await?;
     for (key, value) in [
         ("title", &article.title),
         ("author", &article.byline),

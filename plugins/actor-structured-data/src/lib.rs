@@ -32,12 +32,26 @@ pub struct Found {
     pub data: Box<RawValue>,
 }
 
+impl Found {
+    /// Of a page that has none: the role may say `null`.
+    fn none() -> Result<Self, Error> {
+        let empty = || RawValue::from_string("{}".to_owned());
+        Ok(Self {
+            counts: empty()?,
+            data: empty()?,
+        })
+    }
+}
+
 /// Fetches the page and runs the role. The caller asks for this page, so robots.txt does not apply.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::fetch(http::Request::get(input.url).respect_robots(false)).await?;
     let answer = extract("structured-data", &page, "{}").await?;
     Ok(Output {
         status_code: page.status(),
-        found: serde_json::from_str(&answer)?,
+        found: match serde_json::from_str(&answer)? {
+            Some(found) => found,
+            None => Found::none()?,
+        },
     })
 }

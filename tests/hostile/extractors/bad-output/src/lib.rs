@@ -1,8 +1,8 @@
 //! Hardening 13: output that is not JSON or too long. `secrets` fails with control
 //! characters in its message. In built-in roles, which tests give it with other manifests, it answers JSON that has
-//! the shape of none.
+//! the shape of none, and `null` for pages at `/none`.
 
-hostile_support::extractor!(|role, _, _| match role {
+hostile_support::extractor!(|role, page, _| match role {
     "empty" => Ok(String::new()),
     "not-json" => Ok("{\"title\": ".to_owned()),
     "nan" => Ok("{\"score\": NaN}".to_owned()),
@@ -12,6 +12,11 @@ hostile_support::extractor!(|role, _, _| match role {
     "deep" => Ok("[".repeat(100_000) + &"]".repeat(100_000)),
     "long" => Ok(string(40 << 20)),
     "huge" => Ok(string(100 << 20)),
+    "article" | "links" | "markdown" | "metadata" | "signals" | "structured-data"
+        if page.url().contains("/none") =>
+    {
+        Ok("null".to_owned())
+    }
     "article" | "links" | "markdown" | "metadata" | "signals" | "structured-data" => {
         Ok(r#"[1,"x",{"to":5}]"#.to_owned())
     }
