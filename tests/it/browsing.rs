@@ -332,6 +332,97 @@ async fn a_page_is_kept_for_requests_that_render_it_alike() {
         .ok();
     assert!(markdown(&again).contains("secret"), "{again}");
     assert_eq!(origin.count("/echo"), before);
+    // Window and colours count, too, but not what only the picture's file is like.
+    let window = json!({"viewport": {"width": 640, "height": 480}, "dark_mode": true});
+    let mut file = window.clone();
+    file["format"] = json!("jpeg");
+    for (screenshot, title, fetches) in [
+        (Some(window.clone()), "Dark 640", 1),
+        (None, "Light", 1),
+        // The picture is taken anew.
+        (Some(file), "Dark 640", 1),
+        (None, "Light", 0),
+    ] {
+        let mut body = scan(&origin, "/form", json!({"max_age_seconds": 3_600}));
+        if let Some(options) = screenshot {
+            body["screenshot"] = options;
+        }
+        let before = origin.count("/form");
+        let answer = client.post("/v1/scan", &body).await.ok();
+        assert_eq!(answer["metadata"]["title"], title, "{body}");
+        assert_eq!(origin.count("/form") - before, fetches, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_crawled_page_answers_scans_that_ask_for_it_alike() {
+    let service = Service::start().await;
+    let client = service.client();
+    let origin = site().await;
+    let answers = async |crawl: &Value, scan: &Value| {
+        let mut body = json!({"max_pages": 1, "delay_ms": 0});
+        let fields = crawl.as_object().expect("an object").clone();
+        body.as_object_mut().expect("an object").extend(fields);
+        runs::crawled(&client, &body).await;
+        let before = origin.requests().len();
+        let mut body = json!({"max_age_seconds": 600});
+        let fields = scan.as_object().expect("an object").clone();
+        body.as_object_mut().expect("an object").extend(fields);
+        client.post("/v1/scan", &body).await.ok();
+        service.clock.advance(chrono::TimeDelta::seconds(601));
+        let requests = origin.requests();
+        let pages = requests[before..].iter();
+        let mut pages = pages.filter(|request| !request.path().ends_with(".txt"));
+        pages.next().is_none()
+    };
+    let form = origin.url("/form");
+    let rendered = |more: Value| {
+        let mut body = json!({"url": form, "render": "always"});
+        let fields = more.as_object().expect("an object").clone();
+        body.as_object_mut().expect("an object").extend(fields);
+        body
+    };
+    let plain = scan(&origin, "/form", json!({}));
+    assert!(answers(&rendered(json!({})), &plain).await);
+    for more in [
+        json!({"session": "ann"}),
+        json!({"actions": [{"type": "scroll"}]}),
+        json!({"wait_for": "networkidle"}),
+    ] {
+        let crawl = rendered(more.clone());
+        assert!(!answers(&crawl, &plain).await, "{more}");
+        let alike = scan(&origin, "/form", more.clone());
+        assert!(answers(&crawl, &alike).await, "{more}");
+    }
+    // A crawl takes URLs that differ in such parameters for one page; a scan asks for just its own.
+    for query in ["?sid=7", "?utm_source=letter&utm_medium=mail"] {
+        let crawl = json!({"url": format!("{form}{query}")});
+        assert!(!answers(&crawl, &json!({"url": form})).await, "{query}");
+    }
+    let crawl = json!({"url": format!("{form}?b=1&a=2")});
+    assert!(answers(&crawl, &crawl).await);
+}
+
+#[tokio::test]
+async fn no_request_of_a_scan_names_the_crawler() {
+    let service = Service::start().await;
+    let origin = site().await;
+    let body = json!({"url": origin.url("/two"), "user_agent": "Orbweaver/9.9",
+        "screenshot_inline": true});
+    let answer = service.client().post("/v1/scan", &body).await.ok();
+    assert!(answer["screenshot"].is_string(), "{answer}");
+    let requests = origin.requests();
+    let agents: Vec<&str> = requests
+        .iter()
+        .filter(|request| request.path() == "/two")
+        .filter_map(|request| request.header("user-agent"))
+        .collect();
+    // The page, and the page for its picture.
+    assert_eq!(agents.len(), 2);
+    assert!(
+        agents.iter().all(|agent| agent.starts_with("Mozilla/5.0")),
+        "{agents:?}"
+    );
 }
 
 /// Width and height in the header of a PNG.

@@ -222,6 +222,43 @@ async fn a_page_that_leads_out_of_the_scope_is_not_stored_as_the_sites() {
     assert_eq!(redirect["status"], 302);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_leads_to_what_robots_txt_disallows_is_left_out() {
+    let (service, origin) = (Service::start().await, app().await);
+    let rules = Reply::text("User-agent: *\nDisallow: /secret");
+    let leads = |to: &str| Reply::html(format!("<script>location.href = '{to}'</script>"));
+    origin
+        .set("/robots.txt", rules)
+        .set(
+            "/start",
+            Reply::html("<p>Start <a href=/to-secret>a</a> <a href=/to-open>b</a>"),
+        )
+        .set("/to-secret", leads("/secret"))
+        .set("/to-open", leads("/open"))
+        .set("/secret", Reply::html("<h1>Kept from robots</h1>"))
+        .set("/open", Reply::html("<h1>For all</h1>"));
+    let client = service.client();
+    for (respects, expected) in [
+        (true, vec!["/start", "/to-open"]),
+        (false, vec!["/start", "/to-open", "/to-secret"]),
+    ] {
+        let body = json!({"url": origin.url("/start"), "delay_ms": 0, "render": "always",
+            "respect_robots": respects});
+        let run = crawl(&service, &body).await;
+        let pages = exported(&client, run).await;
+        let expected: HashSet<String> = expected.into_iter().map(str::to_owned).collect();
+        assert_eq!(found(&pages, &origin), expected);
+        let has_secret = pages
+            .iter()
+            .any(|page| page["html"].to_string().contains("Kept from"));
+        assert_eq!(has_secret, !respects);
+        let run = client.get(&format!("/v1/crawls/{run}")).await.ok();
+        let skipped = run["skipped"]["robots"].as_u64().unwrap_or(0);
+        assert_eq!(skipped, u64::from(respects), "{run}");
+        assert_eq!(run["error_count"], 0, "{run}");
+    }
+}
+
 #[tokio::test]
 async fn options_of_rendering_are_checked() {
     let service = Service::start().await;

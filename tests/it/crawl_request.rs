@@ -110,6 +110,7 @@ async fn fields_are_accepted_at_their_limits() {
         ("subdomains", vec![json!(true)]),
         ("respect_robots", vec![json!(false)]),
         ("store_html", vec![json!(false)]),
+        ("follow_refresh", vec![json!(true)]),
         ("seed_kind", vec![json!("sitemap"), json!("url")]),
         ("cookies", vec![json!("a=1; b=2"), json!("a=\"x y\";b=")]),
         (
@@ -198,6 +199,7 @@ async fn invalid_fields_are_refused_by_name() {
         ("subdomains", vec![json!("yes")]),
         ("respect_robots", vec![json!(1)]),
         ("store_html", vec![json!("no")]),
+        ("follow_refresh", vec![json!("yes")]),
         ("seed_kind", vec![json!("feed"), json!(1)]),
         ("headers", vec![json!([]), json!("a: b")]),
         ("headers.Host", vec![json!({"Host": "x"})]),

@@ -14,9 +14,13 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::support::Service;
+use crate::support::wait::until;
 
 /// The only valid key.
 const KEY: &str = "sk-model";
+
+/// In place of an answer that does not come.
+const NEVER: &str = "(never)";
 
 /// A language model with prepared answers.
 #[derive(Clone, Default)]
@@ -53,9 +57,13 @@ async fn complete(State(model): State<Model>, request: Request) -> Response {
     }
     let body = axum::body::to_bytes(request.into_body(), 1 << 20).await;
     let body: Value = serde_json::from_slice(&body.expect("a body")).expect("JSON");
-    let mut state = model.0.lock().unwrap();
-    state.asked.push(body.clone());
-    match state.answers.pop() {
+    let answer = {
+        let mut state = model.0.lock().unwrap();
+        state.asked.push(body.clone());
+        state.answers.pop()
+    };
+    match answer {
+        Some(answer) if answer == NEVER => std::future::pending().await,
         Some(answer) => Json(json!({
             "id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000,
             "model": body["model"],
@@ -160,6 +168,27 @@ async fn a_wrong_answer_is_repaired_once() {
         json!([{"field": "price", "message": "is required"}])
     );
     assert_eq!(model.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_model_was_asked_is_billed_also_if_the_client_hangs_up() {
+    let origin = page().await;
+    let (model, address) = Model::start(&["no JSON", NEVER]).await;
+    let service = service(address, KEY).await;
+    let scan = service.client().begin("/v1/scan", &body(&origin)).await;
+    until("the model is asked again", async || {
+        model.asked().len() == 2
+    })
+    .await;
+    drop(scan);
+    until("the costs are billed", async || {
+        service.billed_micros().await > 0
+    })
+    .await;
+    // The first answer as the model counts it, the second question by its length.
+    let billed = service.billed_micros().await;
+    assert!((3_001..10_000).contains(&billed), "{billed}");
+    assert_eq!(service.billed().await, (0, 0));
 }
 
 #[tokio::test]

@@ -3,11 +3,14 @@
 
 use std::path::Path;
 
+use orbweaver_accounts::tiers::Cap;
+use orbweaver_engine::manifest;
 use orbweaver_origin::{Certificates, Proxy, Reply, TlsOrigin};
 use orbweaver_store::ProjectChange;
 use serde_json::{Value, json};
 
 use crate::support::{Names, Service};
+use crate::tenant_plugins::{installed, read};
 
 /// Hosts of the documented APIs.
 const HOSTS: [&str; 12] = [
@@ -42,6 +45,8 @@ async fn world() -> World {
     let root = certificates.root();
     let service = Service::with_resolver(Names::of(&names), |config| {
         config.fetch.extra_roots.push(root);
+        let tier = config.tiers.get_mut("self_hosted").expect("a tier");
+        tier.plugins.count = Cap::at(1);
     })
     .await;
     let project = service
@@ -208,6 +213,26 @@ async fn every_domain_is_fetched_through_its_documented_api() {
             .iter()
             .all(|target| HOSTS.iter().any(|host| target.starts_with(host)))
     );
+}
+
+#[tokio::test]
+async fn a_projects_own_fetcher_is_billed_for_what_it_fetches() {
+    let world = world().await;
+    let client = world.service.client();
+    let own = "name = \"mine\"\nkind = \"fetcher\"\nversion = \"1\"\napi = \"1.1.0\"\n\
+               [permissions]\nhttp = [\"https://unknown.example\"]\n\
+               [fetcher]\ndomains = [\"unknown.example\"]\n";
+    let component = manifest::embed(&read("sync-fetcher"), own).unwrap();
+    installed(&client, "mine?scope=project&grant=http", &component).await;
+    for path in ["/a", "/b", "/c"] {
+        world.sites.set(path, Reply::html("<p>Text"));
+    }
+    let data = world.data("unknown.example/a/b/a/c", &json!({})).await;
+    assert_eq!(data.as_array().unwrap().len(), 4);
+    assert_eq!(world.service.billed().await, (3, 0), "a page for each URL");
+    // As of an actor: at least one page.
+    assert_eq!(world.data("unknown.example", &json!({})).await, json!([]));
+    assert_eq!(world.service.billed().await, (4, 0));
 }
 
 #[tokio::test]

@@ -142,3 +142,24 @@ async fn a_crawl_that_a_cap_cut_is_not_used_again() {
     let body = json!({"url": origin.url("/"), "max_age_seconds": 200_000});
     assert!(build(&client, &body).await.0 > cut);
 }
+
+#[tokio::test]
+async fn a_caller_comes_back_to_its_crawl_at_a_cap_too() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    origin.set("/held/start", Reply::html("<title>Start</title>"));
+    let client = service.other_project("shop").await;
+    let body = json!({"url": origin.url("/held/start"), "wait_seconds": 0});
+    let crawl = async || {
+        let waiting = client.post(PATH, &body).await;
+        waiting.error(408, "TIMEOUT");
+        waiting.json()["error"]["crawl_id"].clone()
+    };
+    let first = crawl().await;
+    origin.asked("/held/start", 1).await;
+    // All pages that the tier has for a day.
+    service.has_used("shop", 200, 0).await;
+    assert_eq!(crawl().await, first);
+    let other = json!({"url": origin.url("/other")});
+    client.post(PATH, &other).await.error(429, "RATE_LIMITED");
+    origin.release();
+}

@@ -1,8 +1,10 @@
 //! GET /v1/logs.
 
+use orbweaver_origin::Origin;
 use serde_json::json;
 
-use crate::support::{KEY, Service};
+use crate::support::http::Answer;
+use crate::support::{Client, KEY, Service};
 
 #[tokio::test]
 async fn authenticated_requests_are_listed_newest_first() {
@@ -28,6 +30,35 @@ async fn authenticated_requests_are_listed_newest_first() {
         assert_eq!(items[1]["key_prefix"], &KEY[..12]);
         assert!(items[1]["duration_ms"].is_u64() && items[1]["ts"].is_string());
     }
+}
+
+#[tokio::test]
+async fn a_request_whose_client_hangs_up_is_listed_and_measured() {
+    let service = Service::with(|config| {
+        config.metrics.listen = Some("127.0.0.1:0".parse().expect("an address"));
+    })
+    .await;
+    let (client, origin) = (service.client(), Origin::start().await.unwrap());
+    let body = json!({"url": origin.url("/held/a")});
+    let scan = client.begin("/v1/scan", &body).await;
+    origin.asked("/held/a", 1).await;
+    drop(scan);
+    let gone = |answer: &Answer| answer.ok()["items"] != json!([]);
+    let gone = client.until("/v1/logs?status_min=499", gone).await.ok();
+    let entry = &gone["items"][0];
+    assert_eq!(
+        (&entry["method"], &entry["path"], &entry["status"]),
+        (&json!("POST"), &json!("/v1/scan"), &json!(499))
+    );
+    assert_eq!(entry["key_prefix"], &KEY[..12]);
+    let metrics = Client::new(service.metrics.expect("an address"), None);
+    let metrics = metrics.get("/metrics").await.text();
+    let counts = |line: &str| {
+        let labels = ["route=\"/v1/scan\"", "status=\"499\""];
+        line.starts_with("orbweaver_http_requests_total")
+            && labels.iter().all(|label| line.contains(label))
+    };
+    assert!(metrics.lines().any(counts), "{metrics}");
 }
 
 #[tokio::test]

@@ -274,3 +274,90 @@ async fn a_failed_run_says_that_it_was_not_compared() {
     assert_eq!(changed["webhook_status"], "delivered", "{changed}");
     assert_eq!(receiver.next().await.json()["id"], changed["id"]);
 }
+
+#[tokio::test]
+async fn a_redirect_that_fails_for_a_while_is_no_change() {
+    let origin = orbweaver_origin::Origin::start().await.expect("a site");
+    let page = |html: &str| orbweaver_origin::Reply::html(html);
+    let redirect = || orbweaver_origin::Reply::redirect(301, "/docs/");
+    origin.set("/", page("<a href=/docs>docs</a>"));
+    origin.set("/docs", redirect());
+    origin.set("/docs/", page("<a href=/docs/x>x</a>"));
+    origin.set("/docs/x", page("<p>x"));
+    let mut receiver = Receiver::start(&[]).await;
+    let service = Service::with(|config| config.crawl.retries = 0).await;
+    let client = service.client();
+    let body = json!({
+        "url": origin.url("/"), "cron": "*/5 * * * *", "delay_ms": 0,
+        "webhook_url": receiver.url(), "webhook_events": ["crawl.diff_detected"],
+    });
+    let monitor = make(&client, &body).await;
+    let mut last = Value::Null;
+    let mut fire = async || {
+        service.clock.advance(TimeDelta::minutes(5));
+        let run = next_run(&client, &monitor, &last).await;
+        last = run["id"].clone();
+        run
+    };
+    let first = fire().await;
+    assert_eq!(first["page_count"], 3, "{first}");
+    let busy = orbweaver_origin::Reply::new(503, "busy");
+    let silent = page("<p>docs").header("Content-Encoding", "unknown");
+    for failing in [busy, silent] {
+        origin.set("/docs", failing);
+        let failed = fire().await;
+        assert_eq!(failed["webhook_status"], "suppressed_no_change", "{failed}");
+        origin.set("/docs", redirect());
+        let back = fire().await;
+        assert_eq!(back["webhook_status"], "suppressed_no_change", "{back}");
+        assert_eq!(back["page_count"], 3, "{back}");
+    }
+    // Nothing was sent before.
+    origin.set("/", page("<p>no docs"));
+    let removed = fire().await;
+    assert_eq!(removed["webhook_status"], "delivered", "{removed}");
+    let told = receiver.next().await.json();
+    assert_eq!(
+        (&told["id"], &told["diff"]["removed"]),
+        (&removed["id"], &json!(2)),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_hook_that_drops_the_start_page_leaves_a_run_to_compare_with() {
+    let origin = orbweaver_origin::Origin::start().await.expect("a site");
+    let page = |html: &str| orbweaver_origin::Reply::html(html);
+    origin.set("/", page("<html lang=en><a href=/de>Deutsch</a>"));
+    origin.set("/de", page("<html lang=de><p>erst so"));
+    let mut receiver = Receiver::start(&[]).await;
+    let service = Service::with(|config| config.crawl.retries = 0).await;
+    let client = service.client();
+    let body = json!({
+        "url": origin.url("/"), "cron": "*/5 * * * *", "delay_ms": 0,
+        "webhook_url": receiver.url(), "webhook_events": ["crawl.diff_detected"],
+        "hooks": [{"name": "language-filter", "config": {"languages": ["de"]}}],
+    });
+    let monitor = make(&client, &body).await;
+    service.clock.advance(TimeDelta::minutes(5));
+    let first = next_run(&client, &monitor, &Value::Null).await;
+    assert_eq!(
+        (&first["status"], &first["page_count"]),
+        (&json!("done"), &json!(1)),
+        "{first}"
+    );
+    // A run whose start page fails, stored or not, has removed nothing, and is none to compare with.
+    origin.set("/", page("<html lang=en>").with_status(503));
+    service.clock.advance(TimeDelta::minutes(5));
+    let down = next_run(&client, &monitor, &first["id"]).await;
+    assert_eq!(down["previous_run_id"], first["id"], "{down}");
+    assert_eq!(down["webhook_status"], "suppressed_no_change", "{down}");
+    origin.set("/", page("<html lang=en><a href=/de>Deutsch</a>"));
+    origin.set("/de", page("<html lang=de><p>dann anders"));
+    service.clock.advance(TimeDelta::minutes(5));
+    let changed = next_run(&client, &monitor, &down["id"]).await;
+    assert_eq!(changed["previous_run_id"], first["id"], "{changed}");
+    assert_eq!(changed["webhook_status"], "delivered", "{changed}");
+    let told = receiver.next().await.json();
+    assert_eq!(told["diff"]["changed"], 1, "{told}");
+}

@@ -5,6 +5,7 @@ use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_crawl::scheduler;
 use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{Ending, RunFilter};
+use orbweaver_tests::postgres::Postgres;
 use serde_json::{Value, json};
 
 use crate::support::{Service, database};
@@ -336,6 +337,80 @@ async fn a_due_run_waits_for_a_free_slot() {
     assert_eq!(
         shown(&service, often).await["next_fires_at"],
         "2026-03-01T12:50:00Z"
+    );
+}
+
+#[tokio::test]
+async fn queued_crawls_and_fires_take_turns() {
+    let service = Service::with(|config| {
+        config.roles = vec![Role::Api];
+        let tier = config.tiers.get_mut("self_hosted").unwrap();
+        tier.concurrent_runs = orbweaver_accounts::tiers::Cap::at(1);
+    })
+    .await;
+    let client = service.client();
+    let queue = async || {
+        let body = json!({"url": "http://127.0.0.1:8099/", "queue": true});
+        let answer = client.post("/v1/crawls", &body).await;
+        assert_eq!(answer.status, 202, "{}", answer.text());
+        RunId(answer.json()["id"].as_i64().unwrap())
+    };
+    let began = async |run: RunId| {
+        let store = &service.app.store;
+        let run = store.run(project(&service).await, run).await;
+        run.unwrap().unwrap().started_at.is_some()
+    };
+    // It has the slot, and the second one waits since noon.
+    let first = queue().await;
+    let second = queue().await;
+    let monitor = make(&service, "5 12 * * *").await;
+    service.clock.advance(TimeDelta::minutes(6));
+    let third = queue().await;
+    tick(&service).await;
+    work(&service).await;
+    assert!(began(first).await);
+    tick(&service).await;
+    assert_eq!(runs(&service, monitor).await.len(), 0);
+    work(&service).await;
+    assert!(began(second).await && !began(third).await);
+    // The fire is due since five past, the third one waits since six past.
+    tick(&service).await;
+    assert_eq!(runs(&service, monitor).await.len(), 1);
+    work(&service).await;
+    assert!(!began(third).await);
+    tick(&service).await;
+    work(&service).await;
+    assert!(began(third).await);
+}
+
+#[tokio::test]
+async fn a_monitor_that_cannot_fire_keeps_no_other_from_firing() {
+    let url = database::postgres();
+    let refuse = "CREATE FUNCTION refuse() RETURNS TRIGGER LANGUAGE plpgsql AS
+            $$BEGIN RAISE EXCEPTION 'refused'; END$$;
+        CREATE TRIGGER refuse BEFORE INSERT ON runs FOR EACH ROW
+            WHEN (NEW.url LIKE '%/refused') EXECUTE FUNCTION refuse()";
+    let refused = Postgres::shared().execute(&url, refuse);
+    refused.expect("a trigger");
+    let service = Service::with(|config| {
+        config.roles = vec![Role::Api];
+        config.database_url = Some(orbweaver_accounts::secret::SafeUrl::new(url));
+    })
+    .await;
+    let refused = json!({"url": "http://127.0.0.1:8099/refused", "cron": "5 12 * * *"});
+    let answer = service.client().post("/v1/crawls", &refused).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let refused = MonitorId(answer.json()["monitor_id"].as_i64().unwrap());
+    // It is the first one that is due, in every look.
+    let other = make(&service, "6 12 * * *").await;
+    service.clock.advance(TimeDelta::minutes(6));
+    tick(&service).await;
+    assert_eq!(runs(&service, other).await.len(), 1);
+    assert_eq!(runs(&service, refused).await.len(), 0);
+    let shown = shown(&service, refused).await;
+    assert_eq!(
+        (&shown["next_fires_at"], &shown["last_run_id"]),
+        (&json!("2026-03-02T12:05:00Z"), &Value::Null)
     );
 }
 

@@ -50,6 +50,24 @@ async fn a_replaced_plugin_changes_the_answers_of_those_that_need_it() {
     assert_eq!(site.hits("/article"), 1);
 }
 
+#[tokio::test]
+async fn what_was_made_without_a_role_that_failed_is_made_again() {
+    let (service, site) = (Service::start().await, Site::start().await);
+    let client = service.client();
+    load(&client, "inputs", "outer", &["later"]).await;
+    let calls = async || client.get("/v1/plugins/outer").await.ok()["calls"].clone();
+    for made in [1, 2] {
+        scan(&client, &site).await;
+        assert_eq!(calls().await, made, "no answer is kept");
+    }
+    load(&client, "good", "later", &[]).await;
+    for _ in 0..2 {
+        scan(&client, &site).await;
+        assert_eq!(calls().await, 3, "the answer is kept");
+    }
+    assert_eq!(site.hits("/article"), 1);
+}
+
 /// What needs another upload may arrive before it: here two that need each other, if the newer one is
 /// loaded first.
 #[tokio::test]

@@ -11,6 +11,7 @@ use orbweaver_core::setting::Millis;
 use orbweaver_origin::{Origin, Reply, SiteSpec};
 use orbweaver_server::config::Config;
 use orbweaver_tests::drill;
+use orbweaver_tests::postgres::Postgres;
 use orbweaver_tests::program::Launch;
 use serde_json::{Value, json};
 
@@ -349,6 +350,50 @@ async fn a_deleted_run_ends_on_every_node() {
     releasing.abort();
     let rest = first.app.store.parts(run).await.expect("parts");
     assert_eq!(rest, []);
+}
+
+/// Whoever takes the part next would fail at it, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_no_node_can_store_ends_the_run() {
+    let ground = Ground::start().await;
+    let first = ground.service().await;
+    let second = first.node_with(|config| agent(config, "node-1")).await;
+    let run = create(&first, &ground.request()).await;
+    helped(&[&first, &second], 1).await;
+    let helper = match second.app.crawls.live.part_count() {
+        1 => "node-1",
+        _ => "node-0",
+    };
+    let of_helper = async {
+        loop {
+            let mut asked = ground.asked().into_iter();
+            let held = asked.find(|(url, agents)| {
+                url.ends_with("/held/1") && agents.iter().all(|agent| agent == helper)
+            });
+            if let Some((url, _)) = held {
+                return url;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(60), of_helper).await;
+    let url = waited.expect("the other node sends requests");
+    let refuse = format!(
+        "CREATE FUNCTION refuse() RETURNS TRIGGER LANGUAGE plpgsql AS
+            $$BEGIN RAISE EXCEPTION 'no such page'; END$$;
+         CREATE TRIGGER refuse BEFORE INSERT ON pages FOR EACH ROW
+            WHEN (NEW.url = '{url}') EXECUTE FUNCTION refuse()"
+    );
+    let database = first.app.config().database_url();
+    let refused = Postgres::shared().execute(database.expose(), &refuse);
+    refused.expect("a trigger");
+    let releasing = ground.release();
+    runs::ended(&first, run).await;
+    releasing.abort();
+    let detail = first.client().get(&format!("/v1/crawls/{run}")).await.ok();
+    assert_eq!(detail["status"], "failed", "{detail}");
+    let why = detail["error_message"].as_str().expect("a reason");
+    assert!(why.contains("no such page"), "{why}");
 }
 
 #[tokio::test]

@@ -99,6 +99,24 @@ async fn requests_without_a_valid_key_are_limited_per_address() {
 }
 
 #[tokio::test]
+async fn a_signup_is_refused_before_it_is_done_or_answered() {
+    let service = Service::with(|config| config.http.rate.keyless = FEW).await;
+    let other = service.stranger().with_key("orb_any");
+    // What remains when the last one is taken decides, so it is tried until it does.
+    for round in 0.. {
+        while other.get("/openapi.json").await.status != 429 {}
+        let name = format!("shop-{round}");
+        let body = json!({"project_name": name, "email": "me@example.com"});
+        let answer = other.post("/v1/signup", &body).await;
+        let made = service.app.store.project_named(&name).await.unwrap();
+        assert_eq!(answer.status == 200, made.is_some(), "{}", answer.text());
+        if answer.status == 429 {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_long_uri_is_answered_414_in_the_envelope() {
     let service = Service::start().await;
     let client = service.client();

@@ -523,3 +523,26 @@ async fn the_name_of_a_built_in_actor_does_not_change_what_a_projects_own_costs(
         .ok();
     assert_eq!(service.billed().await.0 - before, 2, "a page for each URL");
 }
+
+#[tokio::test]
+async fn a_rollback_takes_the_turn_of_an_upload() {
+    let service = Service::with(|config| {
+        allowing(1)(config);
+        config.plugins.upload_queue = 0;
+    })
+    .await;
+    let ours = service.other_project("ours").await;
+    for version in ["1", "2"] {
+        installed(&ours, "mine", &extractor("mine", version, "special")).await;
+    }
+    let project = service.app.store.project_named("ours").await;
+    let project = project.expect("a database").expect("a project").id;
+    let mut held = Vec::new();
+    while let Ok(turn) = service.app.actors.project_uploads.acquire(project).await {
+        held.push(turn);
+    }
+    let path = "/v1/plugins/mine/rollback";
+    ours.post(path, &json!({})).await.error(429, "RATE_LIMITED");
+    drop(held);
+    assert_eq!(ours.post(path, &json!({})).await.ok()["version"], "1");
+}

@@ -53,6 +53,41 @@ async fn options_without_effect_and_patterns_that_never_match_are_named() {
 }
 
 #[tokio::test]
+async fn a_repeated_answer_warns_again() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    let client = service.client();
+    let high = "<title>High</title><p style='height:60000px'>a";
+    origin.set("/", Reply::html(high));
+    let render = json!({"url": origin.url("/"), "return_format": "png"});
+    let crawl = json!({"url": origin.url("/"), "return_only_changed": true, "max_pages": 1});
+    for (path, body, status, key) in [
+        (
+            "/v1/cloud/render",
+            render,
+            200,
+            "0d5c3a6e-6f0b-4c39-8a7e-3f5a7a4c1b01",
+        ),
+        (
+            "/v1/crawls",
+            crawl,
+            202,
+            "0d5c3a6e-6f0b-4c39-8a7e-3f5a7a4c1b02",
+        ),
+    ] {
+        let header = [("idempotency-key", key)];
+        let first = client.post_with(path, &header, &body).await;
+        let again = client.post_with(path, &header, &body).await;
+        assert_eq!(first.status, status, "{}", first.text());
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{path}");
+        assert_eq!(warnings(&first).len(), 1, "{path}");
+        assert_eq!(warnings(&again), warnings(&first), "{path}");
+        let headers = again.headers.iter();
+        let named = headers.filter(|(name, _)| name == "orbweaver-warnings");
+        assert_eq!(named.count(), 1, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_cloud_crawl_that_a_cap_cuts_says_so() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     let client = service.other_project("shop").await;

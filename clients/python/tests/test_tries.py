@@ -28,6 +28,9 @@ class Failing(http.server.BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"] or 0))
         self.do_GET()
 
+    def do_DELETE(self) -> None:
+        self.do_GET()
+
     def do_GET(self) -> None:
         self.asked.append((self.path, self.headers["Idempotency-Key"]))
         said = type(self).answer(len(self.asked))
@@ -110,6 +113,28 @@ def test_what_ignores_the_key_is_not_done_twice(
         Failing.asked = []
         Failing.answer = lambda count: (429, "m") if count == 1 else (200, "")
         assert web.request("POST", path, body={}) == {"url": "u"}
+
+
+def test_what_a_try_that_broke_off_has_removed_is_removed(
+    failing: str, pauses: list[float]
+) -> None:
+    Failing.answer = lambda count: None if count == 1 else (404, "m")
+    with Orbweaver(failing, KEY) as web:
+        web.delete_crawl(7)
+        assert len(Failing.asked) == 2
+        Failing.asked = []
+        with pytest.raises(OrbweaverError):
+            web.get_crawl(7)
+
+
+@pytest.mark.parametrize("first", [404, 429])
+def test_what_was_never_there_cannot_be_removed(
+    failing: str, pauses: list[float], first: int
+) -> None:
+    Failing.answer = lambda count: (first if count == 1 else 404, "m")
+    with Orbweaver(failing, KEY) as web, pytest.raises(OrbweaverError) as failed:
+        web.delete_crawl(7)
+    assert failed.value.status == 404
 
 
 def test_the_query_of_a_path_is_kept_and_merged(failing: str) -> None:

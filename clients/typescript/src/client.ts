@@ -265,6 +265,7 @@ export class Orbweaver {
         if (response.ok) return (await content(response)) as Answer;
         retryAfter = response.headers.get("retry-after");
         failed = await refused(response);
+        if (tries.hasRemoved(response.status)) return undefined as Answer;
       } catch (error) {
         // A whole answer that is no JSON would be the same again.
         if (error instanceof SyntaxError) throw error;

@@ -25,16 +25,19 @@ export class Tries {
   /** The same in every try, so that a POST is done and billed once. */
   readonly key: string | undefined;
   readonly #isRepeatable: boolean;
+  readonly #isDelete: boolean;
   readonly #retries: number;
   #patience: number;
   #again = 0;
   #looks = 0;
+  #mayBeDone = false;
 
   /** `patienceMs` is how long the work of an earlier try is waited for. */
   constructor(method: string, path: string, retries: number, patienceMs: number) {
     const isPost = method === "POST";
     this.#isRepeatable = !(isPost && WITHOUT_KEY.test(path.replace(/\?.*$/s, "")));
     this.key = isPost && this.#isRepeatable ? crypto.randomUUID() : undefined;
+    this.#isDelete = method === "DELETE";
     this.#retries = retries;
     this.#patience = patienceMs;
   }
@@ -44,6 +47,7 @@ export class Tries {
    * no refusal.
    */
   pauseBefore(refusal: Refusal | undefined): number | undefined {
+    if (refusal === undefined || !REFUSING.includes(refusal.status)) this.#mayBeDone = true;
     if (refusal !== undefined && this.#again > 0 && isHeld(refusal)) return this.#look();
     if (this.#again >= this.#retries) return undefined;
     let wait = doubled(this.#again, LONGEST_PAUSE_MS);
@@ -60,6 +64,11 @@ export class Tries {
     }
     this.#again += 1;
     return wait;
+  }
+
+  /** Whether what is to be removed is not there because an earlier try, whose answer was lost, removed it. */
+  hasRemoved(status: number): boolean {
+    return this.#isDelete && this.#mayBeDone && status === 404;
   }
 
   /**

@@ -148,6 +148,7 @@ export interface ScanOptions {
   only_main_content?: boolean;
   include_links?: boolean;
   screenshot_inline?: boolean;
+  follow_refresh?: boolean;
   extractors?: string[];
   [name: string]: unknown;
 }
@@ -161,6 +162,7 @@ export interface CrawlOptions {
   subdomains?: boolean;
   respect_robots?: boolean;
   store_html?: boolean;
+  follow_refresh?: boolean;
   seed_kind?: "url" | "sitemap";
   include_paths?: string[];
   exclude_paths?: string[];

@@ -67,6 +67,19 @@ for (const path of [
   });
 }
 
+test("what a try that broke off has removed is removed", async (t) => {
+  const { client, asked } = failing(t, (count) => (count === 1 ? undefined : [404, "m"]));
+  assert.equal(await client.deleteCrawl(7), undefined);
+  assert.equal(asked.length, 2);
+  // What was never there, or was refused before anything was done, is an error.
+  const missing = failing(t, () => [404, "m"]);
+  await assert.rejects(missing.client.deleteCrawl(7), { status: 404 });
+  const capped = failing(t, (count) => (count === 1 ? [429, "m"] : [404, "m"]));
+  await assert.rejects(capped.client.deleteCrawl(7), { status: 404 });
+  const read = failing(t, (count) => (count === 1 ? undefined : [404, "m"]));
+  await assert.rejects(read.client.getCrawl(7), { status: 404 });
+});
+
 test("the query of a path is kept and merged", async (t) => {
   const { client, asked } = failing(t, () => [200]);
   await client.request("GET", "/v1/usage?days=7");

@@ -45,6 +45,12 @@ impl Clock {
         }
     }
 
+    /// The time so many days ago; `None` if that is before all time.
+    pub fn days_ago(&self, days: u32) -> Option<DateTime<Utc>> {
+        let age = TimeDelta::try_days(i64::from(days))?;
+        self.now().checked_sub_signed(age)
+    }
+
     /// Returns once it is `at` or later; never for `None`. Costs nothing while it waits.
     #[crate::boxed]
     pub async fn wait_until(&self, at: Option<DateTime<Utc>>) {
@@ -109,6 +115,15 @@ mod tests {
         waiting.await.unwrap();
         let never = tokio::time::timeout(Duration::from_millis(5), clock.wait_until(None));
         assert!(never.await.is_err());
+    }
+
+    #[test]
+    fn no_age_is_too_large() {
+        let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let (clock, _) = Clock::manual(start);
+        assert_eq!(clock.days_ago(2), Some(start - TimeDelta::days(2)));
+        assert_eq!(clock.days_ago(999_999_999), None);
+        assert_eq!(clock.days_ago(u32::MAX), None);
     }
 
     #[tokio::test]

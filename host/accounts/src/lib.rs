@@ -9,6 +9,7 @@ pub mod context;
 pub mod customer_address;
 pub mod due;
 pub mod fair;
+pub mod heartbeat;
 pub mod key;
 pub mod mail;
 pub mod new_key;

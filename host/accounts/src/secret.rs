@@ -85,11 +85,9 @@ pub fn redact_url(url: &str) -> String {
 
 impl<'de> Deserialize<'de> for SafeUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let url = String::deserialize(deserializer)?;
-        if url.contains("://***@") {
-            return Err(D::Error::custom(MASKED));
-        }
-        url.parse().map_err(D::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
     }
 }
 
@@ -97,6 +95,9 @@ impl FromStr for SafeUrl {
     type Err = String;
 
     fn from_str(url: &str) -> Result<Self, String> {
+        if url.contains("://***@") {
+            return Err(MASKED.to_owned());
+        }
         match Url::parse(url) {
             Ok(_) => Ok(Self(url.to_owned())),
             // Without the text, which may contain a password.
@@ -154,6 +155,8 @@ mod tests {
             let shown = serde_json::to_string(shown).unwrap();
             let is_whole = url == SafeUrl::new(url).to_string();
             assert_eq!(serde_json::from_str::<SafeUrl>(&shown).is_ok(), is_whole);
+            let masked = SafeUrl::new(url).to_string();
+            assert_eq!(masked.parse::<SafeUrl>().is_ok(), is_whole, "of a list");
         }
     }
 }

@@ -266,13 +266,14 @@ pub async fn run_fetcher(
 ) -> Result<Bytes, CallError> {
     let started = Instant::now();
     let _slot = actors.slots.acquire(principal.project).await?;
+    let engine = actors.pipeline.engine.of_project(principal.project);
     let unfinished = Unfinished::new("fetcher", domain);
-    let ledger = Ledger::open(actors, principal.project, Tariff::FETCHER, token).await?;
+    let tariff = Tariff::of_fetcher(&engine, domain);
+    let ledger = Ledger::open(actors, principal.project, tariff, token).await?;
     // A fetcher does not ask what its call is part of.
     let caller = Caller::Request(String::new());
     let host = CallHost::new(actors.clone(), Arc::clone(principal), ledger, caller);
     let host = Arc::new(host);
-    let engine = actors.pipeline.engine.of_project(principal.project);
     let done = engine
         .run_fetcher(domain, path, params, Arc::<CallHost>::clone(&host))
         .await;

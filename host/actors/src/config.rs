@@ -22,7 +22,7 @@ settings! {
         /// How often a run is started whose process dies; then it fails.
         pub max_attempts: u32 = 3,
         /// Time without a heartbeat after which another worker takes a run over, in milliseconds
-        /// (at least 1000).
+        /// (1000 to 86400000).
         pub lease_ms: Millis = Millis(10_000),
         /// Time that an actor has to end by itself when its run is cancelled, in milliseconds.
         pub cancel_grace_ms: Millis = Millis(5_000),
@@ -42,11 +42,14 @@ impl JobsConfig {
     /// The first invalid setting.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless(
-            self.lease_ms >= Millis(1_000),
+            (1_000..=86_400_000).contains(&self.lease_ms.0),
             "jobs.lease_ms",
-            "must be at least 1000",
+            "must be between 1000 and 86400000",
         )?;
         for (setting, value) in [
+            ("jobs.concurrent", self.concurrent as u64),
+            ("jobs.queue_per_project", self.queue_per_project.into()),
+            ("jobs.queue_mib_per_project", self.queue_mib_per_project),
             ("jobs.max_seconds", self.max_seconds),
             ("jobs.max_attempts", self.max_attempts.into()),
         ] {

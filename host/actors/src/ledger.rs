@@ -13,7 +13,7 @@ use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
 
 pub(super) use pages::{Ended, Ticket};
-use pages::{Pages, Wants};
+use pages::{Pages, UrlKey, Wants};
 
 use super::tariff::{Count, Tariff};
 use crate::context::Actors;
@@ -242,9 +242,9 @@ fn part(token: &str, at: usize) -> String {
     format!("{token}#{at}")
 }
 
-fn key(url: &str) -> String {
+fn key(url: &str) -> UrlKey {
     let rules = KeyRules {
         drop_tracking: false,
     };
-    url_key(url, rules)
+    UrlKey::of(&url_key(url, rules))
 }

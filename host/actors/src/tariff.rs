@@ -37,14 +37,14 @@ pub(super) enum Count {
 }
 
 impl Tariff {
-    /// Tariff of per-domain fetchers.
-    pub(super) const FETCHER: Self = Self {
+    /// Tariff of the instance's per-domain fetchers.
+    const FETCHER: Self = Self {
         call: "cloud-fetch",
         count: Count::CloudPage,
     };
 
     /// Tariff of actors that are not built in, and of a project's own, whatever their name.
-    pub(super) const THIRD_PARTY: Self = Self {
+    const THIRD_PARTY: Self = Self {
         call: "actor",
         count: Count::Urls { least: 1 },
     };
@@ -77,6 +77,17 @@ impl Tariff {
         match engine.actor(name).map(|actor| actor.source) {
             Some(Source::Project(_)) => Self::THIRD_PARTY,
             _ => Self::of_actor(name),
+        }
+    }
+
+    /// Tariff of the fetcher that an engine's project calls for this domain. A project's own costs what it fetches.
+    pub(super) fn of_fetcher(engine: &Engine, domain: &str) -> Self {
+        match engine.fetcher_for(domain).map(|fetcher| fetcher.source) {
+            Some(Source::Project(_)) => Self {
+                call: Self::FETCHER.call,
+                ..Self::THIRD_PARTY
+            },
+            _ => Self::FETCHER,
         }
     }
 

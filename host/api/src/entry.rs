@@ -40,6 +40,10 @@ const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; \
      object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 );
+/// The path that no rate limit holds for.
+pub(crate) const FREE: &str = "/v1/health";
+/// Status of a request whose client closed the connection before the answer, as other servers log it.
+const GONE: u16 = 499;
 /// Longest path and query, in bytes; longer ones are answered 414.
 const MAX_URI: usize = 8 << 10;
 
@@ -110,6 +114,46 @@ impl Inner {
     }
 }
 
+/// A request under way. It goes into the metrics and the request log when it is dropped: once its answer
+/// is made, or when its client has gone before.
+struct Record {
+    inner: Arc<Inner>,
+    scope: Scope,
+    method: Method,
+    uri: Uri,
+    started: Instant,
+    /// Status of the answer; [`GONE`] before there is one.
+    status: u16,
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let Inner {
+            app, measures, log, ..
+        } = &*self.inner;
+        let (path, elapsed) = (self.uri.path(), self.started.elapsed());
+        measures.record(&self.method, path, self.status, elapsed);
+        let Some(principal) = self.scope.principal() else {
+            return;
+        };
+        let ts = self.scope.began(app);
+        if !log.admits(principal.project, ts) {
+            return;
+        }
+        let entry = LogEntry {
+            ts,
+            method: logged_method(self.method.as_str()),
+            path: logged_path(path),
+            status: self.status,
+            duration_ms: millis(elapsed),
+            client_ip: self.scope.client().to_owned(),
+            request_id: self.scope.id().to_owned(),
+            key_prefix: principal.prefix.clone(),
+        };
+        app.store.log_request(principal.project, entry);
+    }
+}
+
 /// The service of one connection.
 #[derive(Clone)]
 pub struct Connection {
@@ -131,26 +175,38 @@ impl Connection {
         request.extensions_mut().insert(scope.clone());
         let operations = Arc::clone(&self.inner.operations);
         request.extensions_mut().insert(operations);
-        let (method, uri) = (request.method().clone(), request.uri().clone());
-        let has_key = request.headers().contains_key(header::AUTHORIZATION);
-        let inner = Arc::clone(&self.inner);
+        let mut record = Record {
+            inner: Arc::clone(&self.inner),
+            scope: scope.clone(),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            started,
+            status: GONE,
+        };
+        let (inner, method, uri) = (&record.inner, &record.method, &record.uri);
         let app = &inner.app;
+        // A key is none where nobody asks for one.
+        let takes_key = inner.operations.takes_key(method, uri.path());
+        let has_key = takes_key && request.headers().contains_key(header::AUTHORIZATION);
 
-        let mut response = match self.before(&uri, client, has_key) {
+        let mut response = match self.before(uri, client, has_key) {
             Ok(keyless) => {
                 let mut response = self.work(request, &scope).await;
-                let messages = inner.warnings(&method, &uri, &scope);
+                let messages = inner.warnings(method, uri, &scope);
                 if !messages.is_empty() {
                     response = warnings::attach(response, &messages).await;
                 }
                 response = memory_limit::answered(&app.answer_memory, &scope, response);
                 let mut verdict = scope.rate().cloned().or(keyless);
-                // Also where the answer needs no key: a client with a wrong key counts as one without.
-                if has_key && scope.principal().is_none() && !is_free(&uri) {
+                // A client with a wrong key counts as one without.
+                if has_key && scope.principal().is_none() {
                     match app.rates.count_keyless(client) {
                         Ok(counted) => verdict = counted,
                         Err(refused) => {
-                            response = refused.refusal().into_response();
+                            // What succeeded is done, and its answer may be had only once.
+                            if !response.status().is_success() {
+                                response = refused.refusal().into_response();
+                            }
                             verdict = Some(refused);
                         }
                     }
@@ -168,25 +224,7 @@ impl Connection {
         if let Ok(id) = HeaderValue::from_str(scope.id()) {
             response.headers_mut().insert(REQUEST_ID, id);
         }
-        let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-        inner.measures.record(&method, uri.path(), status, elapsed);
-        if let Some(principal) = scope.principal() {
-            let ts = scope.began(app);
-            if !inner.log.admits(principal.project, ts) {
-                return response;
-            }
-            let entry = LogEntry {
-                ts,
-                method: logged_method(method.as_str()),
-                path: logged_path(uri.path()),
-                status,
-                duration_ms: millis(elapsed),
-                client_ip: scope.client().to_owned(),
-                request_id: scope.id().to_owned(),
-                key_prefix: principal.prefix.clone(),
-            };
-            app.store.log_request(principal.project, entry);
-        }
+        record.status = response.status().as_u16();
         response
     }
 
@@ -296,7 +334,7 @@ fn unreadable_segment(uri: &Uri) -> Option<&str> {
 
 /// Liveness probes are never refused.
 fn is_free(uri: &Uri) -> bool {
-    uri.path() == "/v1/health"
+    uri.path() == FREE
 }
 
 /// The address of an entry of `X-Forwarded-For`, to which some proxies add the port.

@@ -18,12 +18,15 @@ use orbweaver_pipeline::sized;
 use orbweaver_store::{
     Claim, KeptAnswer, MAX_KEPT_BYTES, PackedAnswer, RENEWAL, Store, StoreError,
 };
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tracing::Instrument as _;
 use utoipa::IntoParams;
 
 use super::context::Ctx;
 use super::error::ApiError;
+use super::scope::Scope;
+use super::warnings::WARNINGS;
 
 /// How many times larger than its packed form an answer usually is.
 const EXPANSION: usize = 8;
@@ -80,7 +83,7 @@ where
         .await;
     let since = match claim {
         Ok(Claim::Run { since }) => since,
-        Ok(Claim::Replay(answer)) => return replay(answer).await.into_response(),
+        Ok(Claim::Replay(answer)) => return replay(answer, &ctx.scope).await.into_response(),
         Ok(Claim::Busy) => {
             return ApiError::conflict(
                 "Idempotency-Key: the first request with this key is still being worked on",
@@ -213,7 +216,7 @@ impl Keeper<'_> {
         let body: Bytes = axum::body::to_bytes(body, usize::MAX)
             .await
             .map_err(|error| ApiError::internal(&error))?;
-        let headers = head(&parts.headers);
+        let headers = head(&parts.headers, &self.ctx.scope.warnings());
         let packed = match body.len() <= MAX_KEPT_BYTES {
             true => pack(body.clone()).await,
             false => None,
@@ -259,9 +262,13 @@ async fn pack(body: Bytes) -> Option<PackedAnswer> {
         .ok()
 }
 
-/// The headers of an answer as they are kept: all but those of its transfer.
-fn head(headers: &HeaderMap) -> String {
+/// The headers of an answer as they are kept: all but those of its transfer. What its work warned of is
+/// kept with them, each warning as a JSON string.
+fn head(headers: &HeaderMap, warnings: &[String]) -> String {
     let mut head = String::new();
+    for warning in warnings {
+        let _ = writeln!(head, "{WARNINGS}: {}", Value::from(warning.as_str()));
+    }
     for (name, value) in headers {
         if let Ok(value) = value.to_str()
             && name != header::CONTENT_LENGTH
@@ -272,7 +279,7 @@ fn head(headers: &HeaderMap) -> String {
     head
 }
 
-async fn replay(answer: KeptAnswer) -> Result<Response, ApiError> {
+async fn replay(answer: KeptAnswer, scope: &Scope) -> Result<Response, ApiError> {
     let KeptAnswer {
         status,
         headers,
@@ -284,7 +291,11 @@ async fn replay(answer: KeptAnswer) -> Result<Response, ApiError> {
     *response.status_mut() = status;
     let kept = headers.lines().filter_map(|line| line.split_once(": "));
     for (name, value) in kept {
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse()) {
+        if name == WARNINGS {
+            if let Ok(warning) = serde_json::from_str::<String>(value) {
+                scope.warn(warning);
+            }
+        } else if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse()) {
             response.headers_mut().append(name, value);
         }
     }

@@ -262,8 +262,8 @@ impl<'de> Deserialize<'de> for HttpUrl {
     }
 }
 
-/// Parses a list of words: a list, or one comma-separated string, because environment variables
-/// have no lists.
+/// Parses a list of words: a list, or one comma-separated string, in brackets or without, because
+/// environment variables have no lists.
 ///
 /// # Errors
 /// When the value is neither, or a word is not a valid `T`.
@@ -324,9 +324,14 @@ fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
         List(Vec<String>),
         Commas(String),
     }
-    Ok(match Either::deserialize(deserializer)? {
+    let wrong = |_| D::Error::custom("must be a list of texts, or one text with commas");
+    Ok(match Either::deserialize(deserializer).map_err(wrong)? {
         Either::List(list) => list,
-        Either::Commas(text) => split(&text).map(str::to_owned).collect(),
+        Either::Commas(text) => {
+            let inner = text.trim().strip_prefix('[');
+            let inner = inner.and_then(|text| text.strip_suffix(']'));
+            split(inner.unwrap_or(&text)).map(str::to_owned).collect()
+        }
     })
 }
 
@@ -436,7 +441,9 @@ mod tests {
             let waits: Vec<Seconds> = waits.into_iter().map(Seconds).collect();
             assert_eq!(read(json!({"waits": value})).unwrap().waits, waits);
         }
-        assert_eq!(read(json!({"goods": "a,b"})).unwrap().goods, ["a", "b"]);
+        for goods in ["a,b", "[a, b]"] {
+            assert_eq!(read(json!({"goods": goods})).unwrap().goods, ["a", "b"]);
+        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{ExclusiveWork, StoreError};
 use tokio::time::{sleep, timeout};
@@ -58,25 +57,27 @@ pub async fn remove(crawls: &Crawls) -> Result<u64, StoreError> {
 }
 
 /// Deletes runs that are too old, and the oldest runs of projects that store more than they
-/// may.
+/// may. A run that a monitor's next run is compared with is not too old.
 ///
 /// # Errors
 /// If the database fails.
 #[crate::boxed]
 pub async fn retain(crawls: &Crawls) -> Result<(), StoreError> {
     let keep = &crawls.retention;
-    if keep.runs_days > 0 {
-        let before = crawls.clock.now() - TimeDelta::days(i64::from(keep.runs_days));
+    if keep.runs_days > 0
+        && let Some(before) = crawls.clock.days_ago(keep.runs_days)
+    {
+        let mut last = None;
         loop {
-            let runs = crawls.store.runs_ended_before(before, RUNS).await?;
-            if runs.is_empty() {
+            let store = &crawls.store;
+            let runs = store.runs_ended_before(before, last.as_ref(), RUNS).await?;
+            last = runs.last().copied();
+            if last.is_none() {
                 break;
             }
-            for (project, run) in runs {
-                crawls
-                    .store
-                    .delete_run(project, run, crawls.clock.now())
-                    .await?;
+            for ended in runs.iter().filter(|ended| !ended.is_needed) {
+                let now = crawls.clock.now();
+                store.delete_run(ended.project, ended.run, now).await?;
             }
             remove(crawls).await?;
         }
@@ -101,24 +102,37 @@ async fn shrink_all(crawls: &Crawls, bound: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes the project's oldest ended runs, then its oldest scans, until it stores at most
-/// `bound` bytes of bodies or nothing else may be removed.
+/// Removes the project's oldest ended runs, then its oldest scans, then the runs that monitors need to
+/// compare with, until it stores at most `bound` bytes of bodies or nothing else may be removed.
 async fn shrink(crawls: &Crawls, project: ProjectId, bound: u64) -> Result<(), StoreError> {
     let store = &crawls.store;
-    while is_above(crawls, project, bound).await? {
-        let Some(run) = store.oldest_ended_run(project).await? else {
-            break;
-        };
-        tracing::info!(%project, %run, "deleting the oldest run: its project stores too much");
-        store.delete_run(project, run, crawls.clock.now()).await?;
-    }
+    remove_oldest_runs(crawls, project, bound, false).await?;
     while is_above(crawls, project, bound).await? {
         if store.remove_oldest_scans(project).await?.finished {
             break;
         }
     }
+    remove_oldest_runs(crawls, project, bound, true).await?;
     while store.release_space().await? {
         tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+/// Removes the project's oldest ended runs, with `needed` those that monitors need, too.
+async fn remove_oldest_runs(
+    crawls: &Crawls,
+    project: ProjectId,
+    bound: u64,
+    needed: bool,
+) -> Result<(), StoreError> {
+    let store = &crawls.store;
+    while is_above(crawls, project, bound).await? {
+        let Some(run) = store.oldest_ended_run(project, needed).await? else {
+            break;
+        };
+        tracing::info!(%project, %run, needed, "deleting the oldest run: its project stores too much");
+        store.delete_run(project, run, crawls.clock.now()).await?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use orbweaver_core::ids::RunId;
 use orbweaver_store::crawl::{
     BatchParts, Committed, CrawledPage, FailedUrl, FrontierChange, NewFrontier, NewNote, NewReport,
-    PartLease, RunBatch,
+    PartLease, Progress, RunBatch,
 };
 use orbweaver_store::{NewUsage, Store, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
@@ -31,15 +31,20 @@ const QUEUE: usize = 512;
 const QUEUE_KIB: u32 = 16 << 10;
 /// KiB of discovered URLs that may wait for the writer; beyond that, runs wait.
 const QUEUE_URLS_KIB: u32 = 16 << 10;
-/// Failed commits after which a run is given up.
-const TRIES: u32 = 8;
-/// Pause between two attempts.
+/// Commits that the database refuses after which a run is given up. A commit that was refused for the
+/// name of its segment has another one at the next attempt.
+const TRIES: u32 = 3;
+/// Pause between two attempts while the database is away.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The changes of one fetch.
 #[derive(Debug)]
 pub(super) struct CommitItem {
     pub run: Arc<RunHandle>,
+    /// The run's counts with this item, and not with what follows it.
+    pub progress: Progress,
+    /// The engine's notes of the same time, if they have changed.
+    pub engine_state: Option<String>,
     pub page: Option<CrawledPage>,
     pub discovered: Vec<NewFrontier>,
     pub changes: Vec<FrontierChange>,
@@ -158,39 +163,41 @@ struct Work {
     rooms: Vec<OwnedSemaphorePermit>,
 }
 
-async fn write(store: &Store, items: &mut Vec<CommitItem>) {
-    let mut works: BTreeMap<(RunId, Option<PartLease>, i64), Work> = BTreeMap::new();
+/// The items of each lease and part.
+type Works = BTreeMap<(RunId, Option<PartLease>, i64), Work>;
+
+fn gather(items: &mut Vec<CommitItem>) -> Works {
+    let mut works = Works::new();
     for item in items.drain(..) {
         let (lease, part) = (item.run.lease, item.run.part);
         let work = works
             .entry((lease.run, part, lease.epoch))
-            .or_insert_with(|| {
-                // Of the same time: the notes tell of some of the counts.
-                let progress = item.run.progress.lock();
-                let engine_state = item.run.notes.lock().take();
-                Work {
-                    batch: RunBatch {
-                        lease,
-                        progress: progress.clone(),
-                        engine_state,
-                        pages: Vec::new(),
-                        discovered: Vec::new(),
-                        changes: Vec::new(),
-                        errors: Vec::new(),
-                        notes: Vec::new(),
-                        usage: Vec::new(),
-                        parts: BatchParts {
-                            part,
-                            has_parts: part.is_some() || item.run.has_parts.load(Ordering::Acquire),
-                            ..BatchParts::default()
-                        },
+            .or_insert_with(|| Work {
+                batch: RunBatch {
+                    lease,
+                    progress: Progress::default(),
+                    engine_state: None,
+                    pages: Vec::new(),
+                    discovered: Vec::new(),
+                    changes: Vec::new(),
+                    errors: Vec::new(),
+                    notes: Vec::new(),
+                    usage: Vec::new(),
+                    parts: BatchParts {
+                        part,
+                        has_parts: part.is_some() || item.run.has_parts.load(Ordering::Acquire),
+                        ..BatchParts::default()
                     },
-                    handle: Arc::clone(&item.run),
-                    items: 0,
-                    rooms: Vec::new(),
-                }
+                },
+                handle: Arc::clone(&item.run),
+                items: 0,
+                rooms: Vec::new(),
             });
         work.items += 1;
+        // Those of the last item. What came after it is not in this transaction: the next worker would
+        // count it again.
+        work.batch.progress = item.progress;
+        work.batch.engine_state = item.engine_state.or(work.batch.engine_state.take());
         work.batch.pages.extend(item.page);
         work.batch.discovered.extend(item.discovered);
         work.batch.changes.extend(item.changes);
@@ -204,7 +211,11 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
             add(&mut work.batch.usage, usage);
         }
     }
-    let (batches, rest): (Vec<RunBatch>, Vec<_>) = works
+    works
+}
+
+async fn write(store: &Store, items: &mut Vec<CommitItem>) {
+    let (batches, rest): (Vec<RunBatch>, Vec<_>) = gather(items)
         .into_values()
         .map(|work| (work.batch, (work.handle, work.items, work.rooms)))
         .unzip();
@@ -246,8 +257,8 @@ fn add(events: &mut Vec<NewUsage>, usage: NewUsage) {
     }
 }
 
-/// Writes one run's batch. A run that can't be written is given up, so that others do not
-/// wait for it.
+/// Writes one run's batch. A run that the database refuses is given up without a pause, in which all others
+/// of the process would wait.
 async fn persist(store: &Store, batch: &RunBatch, handle: &RunHandle, items: u64) {
     let mut tries = 0;
     loop {
@@ -256,16 +267,19 @@ async fn persist(store: &Store, batch: &RunBatch, handle: &RunHandle, items: u64
                 let committed = committed.first().copied().unwrap_or(Committed::Fenced);
                 return settle(handle, committed, items);
             }
+            // The database may come back, or another node takes the run over.
+            Err(error) if error.is_transient() => {
+                tracing::error!(%error, run.id = %batch.lease.run, "cannot write a crawl");
+                tokio::time::sleep(PAUSE).await;
+            }
             Err(error) => {
-                // The database may come back, or another node takes the run over.
-                tries += u32::from(!error.is_transient());
+                tries += 1;
                 tracing::error!(%error, run.id = %batch.lease.run, tries, "cannot write a crawl");
                 if tries >= TRIES {
                     return handle.doom(Fate::Broken(format!("the database refused it: {error}")));
                 }
             }
         }
-        tokio::time::sleep(PAUSE).await;
     }
 }
 
@@ -273,5 +287,51 @@ fn settle(handle: &RunHandle, committed: Committed, items: u64) {
     match committed {
         Committed::Written => handle.written.send_modify(|written| *written += items),
         Committed::Fenced => handle.doom(Fate::Lost),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orbweaver_core::ids::ProjectId;
+    use orbweaver_store::crawl::Lease;
+
+    use super::*;
+
+    #[test]
+    fn a_batch_has_the_counts_of_its_last_item_and_not_of_later_ones() {
+        let lease = Lease {
+            run: RunId(1),
+            project: ProjectId(1),
+            epoch: 1,
+        };
+        let counts = |plugin_errors| Progress {
+            plugin_errors,
+            ..Progress::default()
+        };
+        // An item that follows these waits for room.
+        let run = RunHandle::new(lease, counts(3));
+        let item = |plugin_errors, notes: Option<&str>| CommitItem {
+            run: Arc::clone(&run),
+            progress: counts(plugin_errors),
+            engine_state: notes.map(str::to_owned),
+            page: None,
+            discovered: Vec::new(),
+            changes: Vec::new(),
+            errors: Vec::new(),
+            notes: Vec::new(),
+            reports: Vec::new(),
+            read: Vec::new(),
+            usage: None,
+            room: None,
+            url_room: None,
+        };
+        let mut items = vec![item(0, Some("a")), item(1, Some("b")), item(2, None)];
+        let works: Vec<Work> = gather(&mut items).into_values().collect();
+        let [work] = works.as_slice() else {
+            panic!("one run")
+        };
+        assert_eq!(work.items, 3);
+        assert_eq!(work.batch.progress, counts(2));
+        assert_eq!(work.batch.engine_state.as_deref(), Some("b"));
     }
 }

@@ -18,7 +18,7 @@ settings! {
         /// max_run_seconds may be lower.
         pub max_age_seconds: u64 = 7 * 24 * 3_600,
         /// Time without a heartbeat after which another worker takes a run over, in milliseconds
-        /// (at least 1000).
+        /// (1000 to 86400000).
         pub lease_ms: Millis = Millis(10_000),
         /// Maximum number of concurrent requests of a run that sets no concurrency. It starts
         /// with a few and adapts to the origin.
@@ -44,10 +44,11 @@ impl CrawlConfig {
     /// # Errors
     /// The first invalid setting.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless(self.runs > 0, "crawl.runs", "must be at least 1")?;
         InvalidSetting::unless(
-            self.lease_ms >= Millis(1_000),
+            (1_000..=86_400_000).contains(&self.lease_ms.0),
             "crawl.lease_ms",
-            "must be at least 1000",
+            "must be between 1000 and 86400000",
         )?;
         InvalidSetting::unless(
             self.max_age_seconds > 0,
@@ -114,10 +115,12 @@ settings! {
         pub request_log_days: u32 = 30,
         /// Days that lines logged by plugins and their failed calls are kept.
         pub plugin_records_days: u32 = 14,
-        /// Days that a crawl run and its pages are kept after its end; 0 means until deleted.
+        /// Days that a crawl run and its pages are kept after its end; 0 means until deleted. A run that
+        /// a monitor's next run is compared with is kept for longer.
         pub runs_days: u32 = 90,
         /// Maximum size of one project's stored bodies, in MiB: beyond it, the oldest ended
-        /// runs are removed, then the oldest scanned pages; 0 means no limit.
+        /// runs are removed, then the oldest scanned pages, and last the runs that monitors are
+        /// compared with; 0 means no limit.
         pub project_mib: u64 = 0,
     }
 }

@@ -6,16 +6,18 @@ use std::time::SystemTime;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::retry_after::retry_after;
-use orbweaver_fetch::{FetchError, HopCheck, HopVerdict, Kind, Request, Response, SubKind};
-use orbweaver_store::CloudMode;
-use orbweaver_store::crawl::PreviousPage;
+use orbweaver_fetch::{
+    FetchError, HopCheck, HopVerdict, Kind, Request, Response, RobotsVerdict, SubKind,
+};
 use orbweaver_urls::{Resolved, key_of};
 use parking_lot::Mutex;
+use url::Url;
 
 use crate::entry::{End, Entry, Fetched, Outcome};
 use crate::hooks::outgoing;
 use crate::hooks::report::PluginReport;
-use crate::page;
+use crate::not_modified::Previous;
+use crate::page::{self, Way};
 use crate::render::RenderMode;
 use crate::render_page;
 use crate::scope::Verdict;
@@ -30,7 +32,7 @@ struct RedirectTrace {
 
 /// Fetches an entry.
 pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: u64) -> Outcome {
-    let previous = match previous_page(&shared, &entry).await {
+    let previous = match Previous::of(&shared, &entry).await {
         Ok(previous) => previous,
         Err(error) => return broken(entry, host, error.to_string()),
     };
@@ -45,10 +47,10 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
         &mut report,
     )
     .await;
-    // A 304 after a redirect answers another URL's validators: fetch again without them.
-    if let Ok(Got { response, .. }) = &got
+    // A 304 that is not about the stored page: fetch again without validators.
+    if let (Ok(Got { response, .. }), Some(previous)) = (&got, &previous)
         && response.status == 304
-        && response.final_url != response.url
+        && !previous.holds_by(response)
     {
         let claimed = std::mem::take(&mut trace.lock().chain);
         shared.unclaim(&claimed);
@@ -88,23 +90,11 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
 /// What a URL answered.
 struct Got {
     response: Response,
-    /// Whether a browser rendered it.
-    is_rendered: bool,
+    way: Way,
     /// The cloud page that it is billed to.
     cloud: Option<Reservation>,
     /// Whether it was fetched, and then rendered.
     twice: bool,
-}
-
-impl Got {
-    fn plain(response: Response) -> Self {
-        Self {
-            response,
-            is_rendered: false,
-            cloud: None,
-            twice: false,
-        }
-    }
 }
 
 /// Fetches an entry, renders it, or both, as the run asks for.
@@ -112,17 +102,20 @@ async fn get(
     shared: &Arc<Shared>,
     entry: &Entry,
     random: u64,
-    previous: Option<&PreviousPage>,
+    previous: Option<&Previous>,
     trace: &Arc<Mutex<RedirectTrace>>,
     report: &mut PluginReport,
 ) -> Result<Got, FetchError> {
     let mode = shared.spec.render;
     if mode == RenderMode::Never {
-        let response = once(shared, entry, random, previous, trace, report).await?;
-        return Ok(Got::plain(response));
+        return once(shared, entry, random, previous, trace, report).await;
     }
-    // Scripts may render an unchanged page differently.
-    let previous = previous.filter(|page| !page.rendered && mode == RenderMode::Auto);
+    // Scripts may render an unchanged page differently. A page without a body does not show whether it needs
+    // a browser.
+    let previous = previous.filter(|previous| {
+        let page = &previous.page;
+        mode == RenderMode::Auto && !page.rendered && page.blob.is_some()
+    });
     if shared.rendering.is_first(mode, &entry.url) {
         match rendered(shared, entry, trace).await {
             Ok(Some(got)) => return Ok(got),
@@ -132,30 +125,30 @@ async fn get(
             Err(error) if mode == RenderMode::Auto && is_cap(&error) => {}
             Err(error) => return Err(error),
         }
-        let response = once(shared, entry, random, None, trace, report).await?;
-        return Ok(Got {
-            twice: true,
-            ..Got::plain(response)
-        });
+        let got = once(shared, entry, random, None, trace, report).await?;
+        return Ok(Got { twice: true, ..got });
     }
-    let response = once(shared, entry, random, previous, trace, report).await?;
+    let plain = once(shared, entry, random, previous, trace, report).await?;
+    let response = &plain.response;
     let is_here = trace.lock().merged.is_none() && !(300..400).contains(&response.status);
-    if !is_here
-        || !render_page::needs_browser(shared, &response)
-            .await
-            .unwrap_or(false)
-    {
-        return Ok(Got::plain(response));
+    let needs_browser = match previous.filter(|previous| previous.holds_by(response)) {
+        // What could not be rendered before is stored as it was fetched.
+        Some(previous) => render_page::stored_needs_browser(shared, &previous.page).await,
+        None if is_here => render_page::needs_browser(shared, response).await,
+        None => Ok(false),
+    };
+    if !needs_browser.unwrap_or(false) {
+        return Ok(plain);
     }
     match rendered(shared, entry, trace).await {
         Ok(Some(got)) => Ok(Got { twice: true, ..got }),
-        Ok(None) => Ok(Got::plain(response)),
+        Ok(None) => Ok(plain),
         Err(error) if error.retryable && entry.attempts < shared.crawls.config.retries => {
             Err(error)
         }
         Err(error) => {
             tracing::debug!(%error, url = %entry.url, "a page is stored as it was fetched");
-            Ok(Got::plain(response))
+            Ok(plain)
         }
     }
 }
@@ -180,12 +173,25 @@ async fn rendered(
     let landed = Resolved::parse(&response.final_url).map(|url| key_of(&url, shared.rules));
     let check = hop_check(shared, entry, Arc::clone(trace));
     let is_elsewhere = asked != landed && check(&response.final_url) != HopVerdict::Follow;
-    if is_elsewhere && trace.lock().merged.is_none() {
+    let is_merged = trace.lock().merged.is_some();
+    if is_elsewhere && !is_merged {
         return Ok(None);
+    }
+    if !is_merged && response.final_url != entry.url {
+        check_landed(shared, &response.final_url).await?;
+    }
+    if asked == landed {
+        // The browser stayed where a plain request was led on, such as before a refresh is due.
+        let mut claimed = std::mem::take(&mut trace.lock().chain);
+        claimed.retain(|hash| *hash != entry.hash);
+        shared.unclaim(&claimed);
     }
     Ok(Some(Got {
         response,
-        is_rendered: true,
+        way: Way {
+            is_rendered: true,
+            by_hook: false,
+        },
         cloud: page.reserved,
         twice: false,
     }))
@@ -203,33 +209,33 @@ pub(super) fn broken(entry: Entry, host: usize, message: String) -> Outcome {
     }
 }
 
-async fn previous_page(
-    shared: &Shared,
-    entry: &Entry,
-) -> Result<Option<PreviousPage>, orbweaver_store::StoreError> {
-    let Some(run) = shared.previous else {
-        return Ok(None);
+/// Asks robots.txt about the URL to which a browser has gone on its own.
+async fn check_landed(shared: &Shared, url: &str) -> Result<(), FetchError> {
+    let (true, Ok(parsed)) = (shared.spec.respect_robots, Url::parse(url)) else {
+        return Ok(());
     };
-    // Hooks judge the content, which "not modified" does not have.
-    if shared.hooks.need_pages(&shared.engine) {
-        return Ok(None);
-    }
-    let Some(url) = Resolved::parse(&entry.url) else {
-        return Ok(None);
+    let robots = shared.robots(&parsed, false).await.answer;
+    let host = parsed.host_str().unwrap_or_default();
+    let (sub, message) = match robots.verdict(&parsed) {
+        RobotsVerdict::Allowed => return Ok(()),
+        RobotsVerdict::Disallowed => (
+            SubKind::Disallowed,
+            format!("robots.txt of {host} disallows it"),
+        ),
+        RobotsVerdict::Unavailable(cause) => (
+            SubKind::Unreachable,
+            format!("robots.txt of {host} is unavailable, which disallows everything: {cause}"),
+        ),
     };
-    let key = key_of(&url, shared.rules);
-    let found = shared
-        .crawls
-        .store
-        .previous_page(shared.lease.project, run, &key)
-        .await?;
-    // Revalidate only a good response of this URL whose data is still complete.
-    Ok(found.filter(|page| {
-        page.status == 200
-            && page.final_url == url.without_fragment()
-            && (page.blob.is_some() || !shared.spec.store_html)
-            && (page.metadata.is_some() || shared.spec.store_html)
-    }))
+    Err(FetchError {
+        kind: Kind::Robots,
+        sub: Some(sub),
+        message,
+        url: url.to_owned(),
+        retryable: sub == SubKind::Unreachable,
+        redirects: Vec::new(),
+        wire_bytes: 0,
+    })
 }
 
 /// Sends the request for an entry, with what the hooks add to it. After the failure of a strict hook nothing is
@@ -238,22 +244,15 @@ async fn once(
     shared: &Arc<Shared>,
     entry: &Entry,
     random: u64,
-    previous: Option<&PreviousPage>,
+    previous: Option<&Previous>,
     trace: &Arc<Mutex<RedirectTrace>>,
     report: &mut PluginReport,
-) -> Result<Response, FetchError> {
+) -> Result<Got, FetchError> {
     let spec = &shared.spec;
     let fetcher = &shared.fetcher;
     let trusted = shared.trusts(&entry.url);
     let mut headers = shared.headers(trusted);
-    if let Some(previous) = previous {
-        let etag = header(&previous.headers, "etag").map(|tag| ("if-none-match", tag));
-        let since =
-            header(&previous.headers, "last-modified").map(|date| ("if-modified-since", date));
-        for (name, value) in [etag, since].into_iter().flatten() {
-            headers.push((name.to_owned(), value));
-        }
-    }
+    headers.extend(previous.into_iter().flat_map(Previous::validators));
     let mut request = Request {
         headers,
         cookies: spec.cookies.clone().filter(|_| trusted),
@@ -263,18 +262,28 @@ async fn once(
                 .user_agent(spec.user_agent.as_deref(), agent_choice(entry))
                 .to_owned(),
         ),
+        follow_refresh: spec.follow_refresh,
         respect_robots: spec.respect_robots,
+        personal: shared.personal_of(),
         hop_check: Some(hop_check(shared, entry, Arc::clone(trace))),
         stops_at_refused: !shared.is_seed(entry),
         ..Request::get(entry.url.as_str())
     };
-    let hooks = outgoing::change(shared, entry, &mut request).await;
+    let (hooks, by_hook) = outgoing::change(shared, entry, &mut request).await;
     let stopped = hooks.broken.clone();
     report.merge(hooks);
-    match stopped {
-        Some(why) => Err(not_sent(entry, why)),
-        None => shared.fetch(request, random).await,
+    if let Some(why) = stopped {
+        return Err(not_sent(entry, why));
     }
+    Ok(Got {
+        response: shared.fetch(request, random).await?,
+        way: Way {
+            is_rendered: false,
+            by_hook,
+        },
+        cloud: None,
+        twice: false,
+    })
 }
 
 fn not_sent(entry: &Entry, why: String) -> FetchError {
@@ -294,14 +303,6 @@ fn not_sent(entry: &Entry, why: String) -> FetchError {
 /// another one.
 fn agent_choice(entry: &Entry) -> u64 {
     entry.hash.wrapping_add(entry.attempts.into())
-}
-
-/// The first value of a stored response header; `name` is lower-case.
-fn header(stored: &str, name: &str) -> Option<String> {
-    let headers: Vec<(String, String)> = serde_json::from_str(stored).ok()?;
-    headers
-        .into_iter()
-        .find_map(|(known, value)| (known == name).then_some(value))
 }
 
 /// A redirect within the scope is followed if no other fetch has its target; otherwise the
@@ -332,12 +333,12 @@ async fn make(
     shared: &Arc<Shared>,
     entry: &Entry,
     got: Got,
-    previous: Option<PreviousPage>,
+    previous: Option<Previous>,
     last: Option<u64>,
 ) -> anyhow::Result<Fetched> {
     let Got {
         response,
-        is_rendered,
+        way,
         cloud,
         ..
     } = got;
@@ -351,14 +352,11 @@ async fn make(
         .and_then(|value| retry_after(value, SystemTime::from(shared.crawls.clock.now())));
     let redirect_to = last.filter(|hash| *hash != entry.hash);
     let mut fetched = match previous.filter(|_| response.status == 304) {
-        Some(previous) => page::unchanged(shared, entry, previous).await?,
-        None => page::fresh(shared, entry, response).await?,
+        Some(previous) => previous.row(shared, entry, &response.headers, way).await?,
+        None => page::fresh(shared, entry, response, way).await?,
     };
     fetched.row.elapsed_ms = u64::try_from(elapsed.as_millis()).ok();
     fetched.row.redirects = redirects;
-    if is_rendered {
-        fetched.row.page.cloud_mode = CloudMode::Browser;
-    }
     fetched.cloud = cloud;
     fetched.redirect_to = redirect_to;
     fetched.latency = latency;

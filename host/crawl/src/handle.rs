@@ -32,8 +32,6 @@ pub(crate) struct RunHandle {
     /// Concurrent requests of the part; 0: as many as the origin can handle.
     pub concurrency: AtomicU32,
     pub progress: Mutex<Progress>,
-    /// The engine's notes, if they have changed.
-    pub notes: Mutex<Option<String>>,
     /// Items written so far.
     pub written: watch::Sender<u64>,
     pub fate: watch::Sender<Fate>,
@@ -62,7 +60,6 @@ impl RunHandle {
             has_parts: AtomicBool::new(false),
             concurrency: AtomicU32::new(0),
             progress: Mutex::new(progress),
-            notes: Mutex::new(None),
             written: watch::Sender::new(0),
             fate: watch::Sender::new(Fate::Going),
         })

@@ -23,6 +23,7 @@ pub mod link_reader;
 pub mod list;
 mod live;
 pub mod map;
+mod not_modified;
 mod page;
 pub mod patterns;
 mod politeness;

@@ -109,6 +109,11 @@ impl LiveRuns {
         self.0.runs.lock().values().cloned().collect()
     }
 
+    /// The runs that this process works on.
+    pub(crate) fn runs(&self) -> Vec<RunId> {
+        self.0.runs.lock().keys().copied().collect()
+    }
+
     /// Parts of other nodes' runs that this process works on.
     pub fn part_count(&self) -> usize {
         self.0.parts.lock().len()

@@ -11,7 +11,9 @@ use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::page::page_pass;
 use orbweaver_core::page_source::page_source;
 use orbweaver_core::sitemap;
-use orbweaver_fetch::{FetchError, Kind as FetchKind, Oversize, ProxyUrl, Request, Response};
+use orbweaver_fetch::{
+    FetchError, Kind as FetchKind, Oversize, Personal, ProxyUrl, Request, Response,
+};
 use orbweaver_pipeline::{ScanError, blocking, blocking_of};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{PageRange, RunFilter, RunState};
@@ -265,7 +267,8 @@ impl Mapper<'_> {
             return Ok(());
         };
         let fetcher = &self.crawls.pipeline.fetcher.of_project(self.project);
-        let robots = fetcher.site_files().robots(fetcher, &start).await;
+        let (files, own) = (fetcher.site_files(), Personal::by(self.proxy.clone()));
+        let robots = files.robots_for(fetcher, &start, &own, false).await.answer;
         // RFC 3986, section 5: a relative one is relative to the file that names it.
         let file = start.join("/robots.txt").unwrap_or_else(|_| start.clone());
         let named = robots.robots.sitemaps().iter();

@@ -9,25 +9,25 @@ use orbweaver_core::content::{self, Kind};
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Links, PageFacts, page_pass, page_text, x_robots_tag};
 use orbweaver_core::page_source::page_source;
-use orbweaver_core::user_agent::{PRODUCT_TOKEN, is_rotated};
+use orbweaver_core::user_agent::PRODUCT_TOKEN;
 use orbweaver_engine::{Json, Page, PageParts, RoleCall};
-use orbweaver_fetch::Response;
-use orbweaver_store::crawl::{CrawledPage, PreviousPage, pack_links, unpack_links};
+use orbweaver_fetch::{PictureOptions, Response};
+use orbweaver_store::crawl::{CrawledPage, pack_links};
 use orbweaver_store::{BodyEncoding, CloudMode, NewPage, StoredBody};
 use orbweaver_urls::{Base, KeyRules, Resolved, key_of};
 
 use crate::entry::{Entry, Fetched};
-use crate::follow::{LeftOut, judge, judge_apart, pack, read};
+use crate::follow::{LeftOut, judge, pack};
 use crate::hooks;
 use crate::hooks::report::PluginReport;
 use crate::shared::Shared;
 use indexmap::IndexMap;
 use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
 use orbweaver_pipeline::{
-    Document, KeptContent, SELECTORS_ROLE, STORED_KEY, blocking_of, convert_document,
+    AskedWith, Document, KeptContent, Rendering, SELECTORS_ROLE, STORED_KEY, blocking_of,
+    convert_document,
 };
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 /// Bodies up to this size are processed on the current task (about 3 ms); larger ones, and
@@ -38,24 +38,34 @@ const TITLE_BYTES: usize = 4 << 10;
 /// Maximum bytes of the URLs of redirects in the row.
 const REDIRECT_BYTES: usize = 8 << 10;
 /// Headers that are not stored.
-const DROPPED: [&str; 2] = ["set-cookie", "set-cookie2"];
+pub(crate) const DROPPED: [&str; 2] = ["set-cookie", "set-cookie2"];
+
+/// How a page was had.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way {
+    /// Whether a browser rendered it.
+    pub is_rendered: bool,
+    /// Whether a hook changed the request.
+    pub by_hook: bool,
+}
 
 /// Makes the row of a fetched page.
 pub(super) async fn fresh(
     shared: &Arc<Shared>,
     entry: &Entry,
     response: Response,
+    way: Way,
 ) -> anyhow::Result<Fetched> {
     let converted = converted(shared, &response).await?;
     let size = converted
         .as_ref()
         .map_or(response.body.len(), |html| html.len());
     let (mut fetched, page) = if size <= INLINE_BYTES && !shared.scope.load().has_patterns() {
-        timed_work_out(shared, entry, response, converted)
+        timed_work_out(shared, entry, response, converted, way)
     } else {
         let (shared, entry) = (Arc::clone(shared), entry.clone());
         let work = shared.scope.load().work(size);
-        let work_out = move || timed_work_out(&shared, &entry, response, converted);
+        let work_out = move || timed_work_out(&shared, &entry, response, converted, way);
         blocking_of(work, work_out).await?
     };
     if let Some(page) = page {
@@ -201,8 +211,21 @@ fn json(value: &impl Serialize) -> Option<String> {
 fn hash_of_target(response: &Response, rules: KeyRules) -> Option<String> {
     let location = response.headers.get("location");
     let location = location.filter(|_| (300..400).contains(&response.status))?;
-    let target = Base::new(&response.final_url)?.join(location)?;
-    Some(content::bytes_hash(key_of(&target, rules).as_bytes()))
+    let target = target_key(&response.final_url, location, rules)?;
+    Some(content::bytes_hash(target.as_bytes()))
+}
+
+/// What tells one target of a redirect from another. The query counts within the origin alone: for another
+/// one, as a login elsewhere, it often has values that are new in every answer.
+fn target_key(from: &str, location: &str, rules: KeyRules) -> Option<String> {
+    let base = Base::new(from)?;
+    let target = base.join(location)?;
+    let mut key = key_of(&target, rules);
+    let origin = |url: &Resolved| [url.scheme(), url.host(), url.port()].map(str::to_owned);
+    if origin(base.url()) != origin(&target) {
+        key.truncate(key.find('?').unwrap_or(key.len()));
+    }
+    Some(key)
 }
 
 /// As [`work_out`]; tells what it took of a processor, without the time that it waited for a thread.
@@ -211,9 +234,10 @@ fn timed_work_out(
     entry: &Entry,
     response: Response,
     converted: Option<Arc<str>>,
+    way: Way,
 ) -> (Fetched, Option<Arc<Page>>) {
     let started = Instant::now();
-    let done = work_out(shared, entry, response, converted);
+    let done = work_out(shared, entry, response, converted, way);
     let backlog = &shared.crawls.pipeline.index_backlog;
     backlog.note_read(started.elapsed());
     done
@@ -226,6 +250,7 @@ fn work_out(
     entry: &Entry,
     response: Response,
     converted: Option<Arc<str>>,
+    way: Way,
 ) -> (Fetched, Option<Arc<Page>>) {
     let content_type = response.headers.get("content-type").map(kept);
     let kind = content::sniff(content_type.as_deref(), &response.body).kind;
@@ -338,6 +363,7 @@ fn work_out(
             project: shared.lease.project,
             run: Some(shared.lease.run),
             url,
+            user_agent: kept_agent(shared, &final_url, &key, way),
             url_key: key,
             final_url,
             status: response.status,
@@ -345,8 +371,7 @@ fn work_out(
             fetched_at: shared.crawls.clock.now(),
             content_hash: Some(facts.content_hash),
             kind,
-            user_agent: asked_agent(shared),
-            cloud_mode: CloudMode::None,
+            cloud_mode: way.mode(),
             headers,
             metadata: None,
             body: shared
@@ -358,52 +383,12 @@ fn work_out(
     (fetched(row, links, found, counts), page)
 }
 
-/// Makes the row of a page that is unchanged since the previous run.
-pub(super) async fn unchanged(
-    shared: &Arc<Shared>,
-    entry: &Entry,
-    previous: PreviousPage,
-) -> anyhow::Result<Fetched> {
-    let links = read(&unpack_links(&previous.links)?);
-    let (links, found, counts) = judge_apart(shared, shared.scope.load_full(), links).await?;
-    let row = CrawledPage {
-        seq: entry.seq,
-        key_hash: entry.hash,
-        depth: entry.depth,
-        title: previous.title,
-        canonical: previous.canonical,
-        robots: previous.robots,
-        extensions: previous.extensions,
-        content_type: previous.content_type,
-        elapsed_ms: None,
-        redirects: None,
-        same_body: previous.blob.filter(|_| shared.spec.store_html),
-        targets: pack(&found),
-        links: previous.links,
-        records: Vec::new(),
-        words: None,
-        page: NewPage {
-            project: shared.lease.project,
-            run: Some(shared.lease.run),
-            url: entry.url.clone(),
-            url_key: previous.url_key,
-            final_url: previous.final_url,
-            status: previous.status,
-            bytes: previous.bytes,
-            fetched_at: shared.crawls.clock.now(),
-            content_hash: previous.content_hash,
-            kind: previous.kind,
-            user_agent: asked_agent(shared),
-            cloud_mode: CloudMode::None,
-            headers: previous.headers,
-            metadata: previous.metadata,
-            body: None,
-        },
-    };
-    Ok(fetched(row, links, found, counts))
-}
-
-fn fetched(row: CrawledPage, links: Links, found: Vec<(u64, u32)>, left_out: LeftOut) -> Fetched {
+pub(crate) fn fetched(
+    row: CrawledPage,
+    links: Links,
+    found: Vec<(u64, u32)>,
+    left_out: LeftOut,
+) -> Fetched {
     Fetched {
         row,
         links,
@@ -472,16 +457,63 @@ fn kept(text: &str) -> String {
     cut.replace('\0', "")
 }
 
-/// The user agent under which the page is kept, by which scans find it. A page that was fetched with
-/// headers or cookies of the caller is kept as another one's, as a scan's own is: no request without
-/// them gets it.
-fn asked_agent(shared: &Shared) -> String {
-    let spec = &shared.spec;
-    let asked = spec.user_agent.as_deref();
-    let agent = asked.filter(|agent| !is_rotated(Some(agent))).unwrap_or("");
-    if spec.headers.is_empty() && spec.cookies.is_none() {
-        return agent.to_owned();
+impl Way {
+    pub(crate) fn mode(self) -> CloudMode {
+        match self.is_rendered {
+            true => CloudMode::Browser,
+            false => CloudMode::None,
+        }
     }
-    let sent = serde_json::to_vec(&(&spec.headers, &spec.cookies)).unwrap_or_default();
-    format!("{agent} [{}]", hex::encode(Sha256::digest(&sent)))
+}
+
+/// The user agent under which a page is kept, by which scans that ask for just this page find it. `url` is
+/// the one that answered, without its fragment.
+pub(crate) fn kept_agent(shared: &Shared, url: &str, key: &str, way: Way) -> String {
+    let spec = &shared.spec;
+    let rendering = match way.is_rendered {
+        true => Rendering::new(
+            spec.wait_for.as_ref(),
+            &spec.actions,
+            spec.session.as_deref(),
+            &PictureOptions::default(),
+        ),
+        false => Rendering::default(),
+    };
+    let whole = KeyRules {
+        drop_tracking: false,
+    };
+    let asked_with = AskedWith {
+        headers: &spec.headers,
+        cookies: spec.cookies.as_deref(),
+        country: spec.proxy_country.as_deref(),
+        // The row has the URL to which a refresh leads.
+        follow_refresh: false,
+        rendering,
+        by_hook: way.by_hook,
+        is_shortened: key != url
+            && Resolved::parse(url).is_some_and(|url| key_of(&url, whole) != key),
+    };
+    asked_with.kept_agent(spec.user_agent.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirects_query_counts_within_the_origin_alone() {
+        let rules = KeyRules {
+            drop_tracking: true,
+        };
+        let key = |location| target_key("https://a.example/login", location, rules).unwrap();
+        let sso = "https://sso.example/auth";
+        assert_eq!(key("https://sso.example/auth?state=1"), sso);
+        assert_eq!(key("https://sso.example/auth?state=2#x"), sso);
+        assert_eq!(
+            key("https://sso.example/other"),
+            "https://sso.example/other"
+        );
+        assert_eq!(key("/shop?page=2"), "https://a.example/shop?page=2");
+        assert_eq!(key("//a.example:8443/?a=1"), "https://a.example:8443/");
+    }
 }

@@ -7,9 +7,10 @@ use orbweaver_accounts::quota::Reservation;
 use orbweaver_fetch::{FetchError, Kind, Receives, RenderExtras, Response};
 use orbweaver_pipeline::cloud::backend::{Choice, Job};
 use orbweaver_pipeline::cloud::detect::Verdict;
-use orbweaver_pipeline::cloud::verdict;
+use orbweaver_pipeline::cloud::{verdict, verdict_of_stored};
 use orbweaver_pipeline::{FailureKind, ScanError};
 use orbweaver_store::Amount;
+use orbweaver_store::crawl::PreviousPage;
 use orbweaver_urls::Resolved;
 
 use crate::entry::{Entry, host_key};
@@ -26,12 +27,26 @@ pub(crate) struct RenderedPage {
 /// Whether a fetched page needs a browser; the run remembers it for its host.
 pub(crate) async fn needs_browser(shared: &Shared, response: &Response) -> Result<bool, ScanError> {
     let verdict = verdict(response, false).await?;
+    Ok(noted(shared, &response.final_url, verdict))
+}
+
+/// Same as [`needs_browser`], for the page that an earlier run has stored without one.
+pub(crate) async fn stored_needs_browser(
+    shared: &Shared,
+    page: &PreviousPage,
+) -> Result<bool, ScanError> {
+    let (store, project) = (&shared.crawls.store, shared.lease.project);
+    let verdict = verdict_of_stored(store, project, page).await?;
+    Ok(noted(shared, &page.final_url, verdict))
+}
+
+fn noted(shared: &Shared, url: &str, verdict: Verdict) -> bool {
     let needs = verdict != Verdict::Good;
     // A challenge says nothing about how the site makes its pages.
     if !matches!(verdict, Verdict::Challenge(_)) {
-        shared.rendering.note(&response.final_url, needs);
+        shared.rendering.note(url, needs);
     }
-    Ok(needs)
+    needs
 }
 
 /// Renders an entry's page.
@@ -113,7 +128,7 @@ fn fetch_error(url: &str, error: ScanError) -> FetchError {
             *kind,
             matches!(
                 kind,
-                Kind::Timeout | Kind::Reset | Kind::Slow | Kind::Connect
+                Kind::Timeout | Kind::Reset | Kind::Slow | Kind::Connect | Kind::IncompleteBody
             ),
         ),
         ScanError::Busy { .. } => (Kind::Browser, true),

@@ -88,7 +88,8 @@ pub struct CrawlRequest {
     /// Monitors only: send nothing if nothing changed.
     #[schema(default = false)]
     pub return_only_changed: Option<bool>,
-    /// A run of this URL and `seed_kind` that was done less than this many seconds ago is returned instead.
+    /// A run of this URL, `seed_kind` and `follow_refresh` that was done less than this many seconds ago is
+    /// returned instead.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 315_360_000)]
     pub max_age_seconds: Option<u64>,
@@ -128,6 +129,10 @@ pub struct CrawlRequest {
     /// sponsored, robots meta tags and `X-Robots-Tag`. They are recorded either way.
     #[schema(default = false, extensions(("x-extension" = json!(true))))]
     pub respect_nofollow: Option<bool>,
+    /// Follow a `Refresh` header or a page's `meta` refresh of at most 100 seconds, at once and as a
+    /// redirect. Otherwise the page is stored as it is; `refresh` of its signals names the target.
+    #[schema(default = false, extensions(("x-extension" = json!(true))))]
+    pub follow_refresh: Option<bool>,
     /// Render pages in a browser: none (`never`), those that need it (`auto`; the run remembers
     /// which hosts do) or all (`always`). Links, hash and stored HTML are those of the rendered
     /// page, and it is billed as a cloud page. Headers and cookies of the request are sent to the

@@ -90,10 +90,11 @@ fn since(crawls: &Crawls, seconds: u64) -> DateTime<Utc> {
         .unwrap_or(DateTime::<Utc>::MIN_UTC)
 }
 
-/// Whether a done run of the URL answers a request: the URL was taken for the same, a page or a sitemap.
+/// Whether a done run of the URL answers a request: the URL was taken for the same, a page or a sitemap,
+/// and so was a page that refreshes: for itself, or for the one that it leads to.
 /// Budgets and other fields may differ: the interface promises a recent run of the URL.
 fn answers(done: &CrawlSpec, asked: &CrawlSpec) -> bool {
-    done.seed_kind == asked.seed_kind
+    done.seed_kind == asked.seed_kind && done.follow_refresh == asked.follow_refresh
 }
 
 #[cfg(test)]
@@ -113,5 +114,6 @@ mod tests {
         assert!(done(|spec| spec.max_pages = 1));
         assert!(done(|spec| spec.include_paths = vec!["^/a".to_owned()]));
         assert!(!done(|spec| spec.seed_kind = SeedKind::Sitemap));
+        assert!(!done(|spec| spec.follow_refresh = true));
     }
 }

@@ -3,7 +3,8 @@
 //! Every node with the role `scheduler` looks for them; the database ensures that each fires
 //! once ([`Store::fire_monitor`](orbweaver_store::Store::fire_monitor)). If there is no free run
 //! slot, or the monitor's last run has not ended, it waits. Runs missed while no scheduler ran,
-//! or while the monitor waited, are made up for by one run.
+//! or while the monitor waited, are made up for by one run. What waits for a slot of its project gets it
+//! in the order in which it began to wait: fires by their time, queued runs by when they were accepted.
 
 use chrono::{DateTime, Utc};
 use orbweaver_accounts::due::Due;
@@ -41,21 +42,17 @@ async fn fire_all(crawls: &Crawls) -> Result<Option<DateTime<Utc>>, StoreError> 
     crawls.store.next_fire(crawls.clock.now()).await
 }
 
-/// Fires what is due; how many fires it looked into.
+/// Fires what is due, and lets runs begin that wait; how many fires it looked into.
 ///
 /// # Errors
 /// If the database fails.
 #[crate::boxed]
 pub async fn tick(crawls: &Crawls) -> Result<usize, StoreError> {
     let now = crawls.clock.now();
-    for (project, tier) in crawls.store.projects_with_held_runs().await? {
-        let cap = crawls.quota.tier(&tier).concurrent_runs.0;
-        if crawls.store.admit_held_runs(project, cap).await? > 0 {
-            crawls.live.wake();
-        }
-    }
+    let held = crawls.store.projects_with_held_runs().await?;
     let mut fires = 0;
     for due in crawls.store.due_projects(now).await? {
+        let has_held = held.iter().any(|(project, _)| *project == due.project);
         let cap = crawls.quota.tier(&due.tier).concurrent_runs.0;
         let room = cap.map_or(FIRES, |cap| {
             usize::try_from(cap.saturating_sub(due.active)).unwrap_or(FIRES)
@@ -66,19 +63,42 @@ pub async fn tick(crawls: &Crawls) -> Result<usize, StoreError> {
         }
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         for monitor in crawls.store.due_monitors(due.project, now, limit).await? {
+            if has_held {
+                admit(crawls, due.project, cap, Some(monitor.fire_at)).await?;
+            }
             fires += 1;
             if !fire(crawls, due.project, &monitor, cap, now).await? {
                 break;
             }
         }
         if fires >= FIRES {
-            break;
+            // The fires that are left may wait for longer than runs do.
+            return Ok(fires);
         }
+    }
+    for (project, tier) in held {
+        let cap = crawls.quota.tier(&tier).concurrent_runs.0;
+        admit(crawls, project, cap, None).await?;
     }
     Ok(fires)
 }
 
-/// Fires one monitor; `false` if its project has no free run slot.
+/// Lets runs of a project begin that wait for a slot, as far as there is room: those accepted until `until`.
+async fn admit(
+    crawls: &Crawls,
+    project: ProjectId,
+    cap: Option<u64>,
+    until: Option<DateTime<Utc>>,
+) -> Result<(), StoreError> {
+    let admitted = crawls.store.admit_held_runs(project, cap, until).await?;
+    if admitted > 0 {
+        crawls.live.wake();
+    }
+    Ok(())
+}
+
+/// Fires one monitor; `false` if its project has no free run slot. One that the database refuses to fire
+/// waits for its next time, so that it does not keep all others from firing.
 async fn fire(
     crawls: &Crawls,
     project: ProjectId,
@@ -96,11 +116,16 @@ async fn fire(
         return Ok(true);
     };
     let next = schedule.next_after(now);
-    match crawls
-        .store
-        .fire_monitor(project, due, next, cap, now)
-        .await?
-    {
+    let fired = crawls.store.fire_monitor(project, due, next, cap, now);
+    let fired = match fired.await {
+        Err(error) if !error.is_transient() => {
+            tracing::error!(monitor.id = %due.id, %error, "a monitor cannot fire; this fire is left out");
+            crawls.store.put_off_monitor(project, due, next).await?;
+            return Ok(true);
+        }
+        fired => fired?,
+    };
+    match fired {
         Fired::Started(run) => {
             metrics::counter!("orbweaver_monitor_fires_total").increment(1);
             tracing::debug!(monitor.id = %due.id, run.id = %run, "a monitor fired");

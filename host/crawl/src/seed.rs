@@ -136,7 +136,8 @@ pub(super) async fn read(
     if let Some((url, _)) = queue.pop() {
         let more = queue.len();
         let message = format!(
-            "{url} and {more} more are left out, because a run reads at most 16 GiB of sitemaps"
+            "{url} and {more} more are left out, because a run reads at most {} GiB of sitemaps",
+            queue::MAX_BYTES >> 30
         );
         let kind = UNREADABLE_SITEMAP;
         let left_out = Listed::Failed(FailedSitemap { url, kind, message });

@@ -5,9 +5,10 @@ use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use orbweaver_core::key_hash::key_hash;
 use orbweaver_engine::Engine;
 use orbweaver_fetch::{
-    CookieJar, FetchError, Fetcher, Personal, ProxyUrl, Request, Response, RobotsRead,
+    CookieJar, FetchError, Fetcher, Personal, PersonalOf, ProxyUrl, Request, Response, RobotsRead,
     is_impersonal,
 };
 use orbweaver_store::Amount;
@@ -108,16 +109,36 @@ impl Shared {
             .collect()
     }
 
-    /// The headers and cookies of the run for site files of a URL's origin (robots.txt, llms.txt):
-    /// nothing, unless it may receive them.
+    /// How the run asks for site files of a URL's origin (robots.txt, llms.txt): as for its pages, by its
+    /// proxy or pool, with its headers and cookies where the origin may receive them.
     pub fn personal(&self, url: &str) -> Personal {
+        let country = self.spec.proxy_country.as_deref();
+        let by = match (&self.proxy, self.spec.proxy_pool) {
+            (None, Some(pool)) => Personal::by_pool(pool, country, key_hash(url)),
+            (proxy, _) => Personal::by(proxy.clone()),
+        };
         if !self.trusts(url) {
-            return Personal::default();
+            return by;
         }
         Personal {
             headers: self.spec.headers.clone(),
             cookies: self.spec.cookies.clone(),
+            ..by
         }
+    }
+
+    /// The same for requests that obey robots.txt; `None` if the run has nothing of its own.
+    pub fn personal_of(self: &Arc<Self>) -> Option<PersonalOf> {
+        let spec = &self.spec;
+        let is_plain = spec.headers.is_empty()
+            && spec.cookies.is_none()
+            && self.proxy.is_none()
+            && spec.proxy_pool.is_none();
+        if is_plain {
+            return None;
+        }
+        let shared = Arc::clone(self);
+        Some(Arc::new(move |url| shared.personal(url.as_str())))
     }
 
     /// robots.txt of a URL's origin, as the run may read it. With `again`, a failure that others have

@@ -77,6 +77,9 @@ pub struct CrawlSpec {
     /// Whether nofollow links are not followed.
     #[serde(default)]
     pub respect_nofollow: bool,
+    /// Whether refreshes are followed as redirects.
+    #[serde(default)]
+    pub follow_refresh: bool,
     /// Whether the run has a list of URLs, which are in its frontier from the beginning: only
     /// these are fetched, wherever they are. `url` is the first of them.
     #[serde(default)]
@@ -156,6 +159,7 @@ impl CrawlSpec {
             extractors: Vec::new(),
             extractor_options: ExtractorOptions::new(),
             respect_nofollow: false,
+            follow_refresh: false,
             list: false,
             batch: None,
             render: RenderMode::Never,

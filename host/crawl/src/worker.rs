@@ -8,10 +8,11 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_accounts::due::Due;
 use orbweaver_accounts::fair::may_take;
+use orbweaver_accounts::heartbeat::Heartbeat;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::{ProjectId, RunId};
-use orbweaver_store::StoreError;
 use orbweaver_store::crawl::LeasedRun;
+use orbweaver_store::{Except, StoreError};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -32,16 +33,17 @@ pub async fn run(crawls: Crawls) {
     let (committer, writer) = Committer::start(crawls.store.clone());
     let mut runs = JoinSet::new();
     let lease = crawls.config.lease_ms.as_duration();
-    let mut beat = interval(lease / 4);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut beat = Heartbeat::new(&crawls.clock, lease);
+    let mut ticks = interval(beat.interval());
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut due = Due::new(&crawls.store, &crawls.clock);
     let mut forget = Instant::now() + FORGET;
     loop {
         // A run that ended makes room for one that waits.
         let more = tokio::select! {
             () = crawls.live.stopped() => break,
-            _ = beat.tick() => {
-                heartbeat(&crawls, lease).await;
+            _ = ticks.tick() => {
+                heartbeat(&crawls, lease, &mut beat).await;
                 if Instant::now() >= forget {
                     forget = Instant::now() + FORGET;
                     let before = crawls.clock.now() - TimeDelta::hours(1);
@@ -61,9 +63,14 @@ pub async fn run(crawls: Crawls) {
             }
         };
         if more {
-            let next = take(&crawls, &owner, lease, &committer, &mut runs).await;
+            if beat.is_late() {
+                heartbeat(&crawls, lease, &mut beat).await;
+            }
+            let careful = beat.careful_until();
+            let next = take(&crawls, &owner, lease, careful, &committer, &mut runs).await;
             if let Err(error) = &next {
                 tracing::warn!(%error, "cannot look for crawls");
+                beat.failed();
             }
             due.looked(&next);
         }
@@ -87,17 +94,23 @@ pub async fn run(crawls: Crawls) {
 }
 
 /// Takes as many runs as there is room for; when another worker's lease runs out next. A
-/// SQLite file has one worker, which ended all leases when it began.
+/// SQLite file has one worker, which ended all leases when it began. `careful`: until when nothing is
+/// taken from other workers.
 async fn take(
     crawls: &Crawls,
     owner: &str,
     lease: Duration,
+    careful: Option<DateTime<Utc>>,
     committer: &Committer,
     runs: &mut JoinSet<()>,
 ) -> Result<Option<DateTime<Utc>>, StoreError> {
     while runs.len() < crawls.config.runs {
-        let full = full(crawls, runs.len()).await;
-        let Some(leased) = try_take(crawls, owner, lease, &full).await? else {
+        let except = Except {
+            projects: full(crawls, runs.len()).await,
+            own: crawls.live.runs(),
+            leased: careful.is_some(),
+        };
+        let Some(leased) = try_take(crawls, owner, lease, &except).await? else {
             break;
         };
         let handle = RunHandle::new(leased.lease, leased.run.progress.clone());
@@ -113,13 +126,15 @@ async fn take(
         });
     }
     if !crawls.store.is_shared() {
-        return Ok(None);
+        return Ok(careful);
     }
-    take_parts(crawls, owner, lease, committer, runs).await?;
+    if careful.is_none() {
+        take_parts(crawls, owner, lease, committer, runs).await?;
+    }
     let now = crawls.clock.now();
     let next_run = crawls.store.next_lease_end(owner, now).await?;
     let next_part = crawls.store.next_part_lease_end(owner, now).await?;
-    Ok(next_run.into_iter().chain(next_part).min())
+    Ok(next_run.into_iter().chain(next_part).chain(careful).min())
 }
 
 /// Helps with runs of other nodes, as long as half of the process's slots are free for runs of its
@@ -133,12 +148,8 @@ async fn take_parts(
 ) -> Result<(), StoreError> {
     while runs.len() < crawls.config.runs.div_ceil(2) {
         // One part of a run at most: more would divide the work of one node.
-        let (own, parts) = (crawls.live.handles(), crawls.live.parts());
-        let known: Vec<RunId> = own
-            .iter()
-            .chain(&parts)
-            .map(|handle| handle.lease.run)
-            .collect();
+        let mut known = crawls.live.runs();
+        known.extend(crawls.live.parts().iter().map(|handle| handle.lease.run));
         let now = crawls.clock.now();
         let store = &crawls.store;
         let Some(leased) = store.lease_part(owner, now, now + lease, &known).await? else {
@@ -175,14 +186,14 @@ async fn try_take(
     crawls: &Crawls,
     owner: &str,
     lease: Duration,
-    full: &[ProjectId],
+    except: &Except<RunId>,
 ) -> Result<Option<LeasedRun>, StoreError> {
     let now = crawls.clock.now();
     if !crawls.store.has_waiting_run(now).await? {
         return Ok(None);
     }
     let until = now + lease;
-    crawls.store.lease_fair_run(owner, now, until, full).await
+    crawls.store.lease_fair_run(owner, now, until, except).await
 }
 
 /// Projects that have their share of the process's runs, so that there is room for others, or
@@ -210,52 +221,53 @@ async fn allowed(crawls: &Crawls, project: ProjectId, held: usize) -> bool {
     cap.is_none_or(|cap| u64::try_from(held).is_ok_and(|held| held < cap))
 }
 
-/// Extends the leases of all runs; drops those that are not ours any more.
-async fn heartbeat(crawls: &Crawls, lease: Duration) {
-    heartbeat_of_parts(crawls, lease).await;
-    let handles: Vec<Arc<RunHandle>> = crawls.live.handles();
-    if handles.is_empty() {
-        return;
-    }
-    let leases: Vec<_> = handles.iter().map(|handle| handle.lease).collect();
-    match crawls
-        .store
-        .extend_leases(&leases, crawls.clock.now() + lease)
-        .await
-    {
-        Ok(ours) => {
-            let ours: HashSet<_> = ours.iter().map(|lease| lease.run).collect();
-            for handle in handles {
-                if !ours.contains(&handle.lease.run) {
-                    handle.doom(Fate::Lost);
-                }
-            }
-        }
+/// Extends the leases of all runs and parts; drops those that are not ours any more.
+async fn heartbeat(crawls: &Crawls, lease: Duration, beat: &mut Heartbeat) {
+    let at = crawls.clock.now();
+    let parts = extend_parts(crawls, at + lease).await;
+    let runs = extend_runs(crawls, at + lease).await;
+    match parts.and(runs) {
+        Ok(()) => beat.extended(at),
         // The epoch prevents writes of this worker if another one has taken the run.
-        Err(error) => tracing::warn!(%error, "cannot extend the leases of crawls"),
+        Err(error) => {
+            tracing::warn!(%error, "cannot extend the leases of crawls");
+            beat.failed();
+        }
     }
 }
 
+async fn extend_runs(crawls: &Crawls, until: DateTime<Utc>) -> Result<(), StoreError> {
+    let handles: Vec<Arc<RunHandle>> = crawls.live.handles();
+    if handles.is_empty() {
+        return Ok(());
+    }
+    let leases: Vec<_> = handles.iter().map(|handle| handle.lease).collect();
+    let ours = crawls.store.extend_leases(&leases, until).await?;
+    let ours: HashSet<_> = ours.iter().map(|lease| lease.run).collect();
+    for handle in handles {
+        if !ours.contains(&handle.lease.run) {
+            handle.doom(Fate::Lost);
+        }
+    }
+    Ok(())
+}
+
 /// The same for parts of other nodes' runs.
-async fn heartbeat_of_parts(crawls: &Crawls, lease: Duration) {
+async fn extend_parts(crawls: &Crawls, until: DateTime<Utc>) -> Result<(), StoreError> {
     let handles: Vec<Arc<RunHandle>> = crawls.live.parts();
     let leases: Vec<_> = handles.iter().filter_map(|handle| handle.part).collect();
     if leases.is_empty() {
-        return;
+        return Ok(());
     }
-    let until = crawls.clock.now() + lease;
-    match crawls.store.extend_part_leases(&leases, until).await {
-        Ok(ours) => {
-            let ours: HashMap<_, _> = ours.into_iter().collect();
-            for handle in handles {
-                match handle.part.and_then(|part| ours.get(&part)) {
-                    Some(concurrency) => handle
-                        .concurrency
-                        .store(concurrency.unwrap_or(0), Ordering::Release),
-                    None => handle.doom(Fate::Lost),
-                }
-            }
+    let ours = crawls.store.extend_part_leases(&leases, until).await?;
+    let ours: HashMap<_, _> = ours.into_iter().collect();
+    for handle in handles {
+        match handle.part.and_then(|part| ours.get(&part)) {
+            Some(concurrency) => handle
+                .concurrency
+                .store(concurrency.unwrap_or(0), Ordering::Release),
+            None => handle.doom(Fate::Lost),
         }
-        Err(error) => tracing::warn!(%error, "cannot extend the leases of parts of crawls"),
     }
+    Ok(())
 }

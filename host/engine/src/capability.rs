@@ -57,7 +57,7 @@ impl Capabilities {
         Self {
             http: HttpCapability::new(host, grants, limits, &requests, meter),
             rendering: RenderingCapability::new(host, grants, &requests, meter),
-            extraction: ExtractionCapability::new(host, grants, account, meter),
+            extraction: ExtractionCapability::new(host, grants, account, memory, meter),
             crawl_data: CrawlDataCapability::new(host, grants, &requests, account, meter),
             state: StateCapability::new(host, grants, plugin, meter),
             job: JobCapability::new(host, limits.wall(), meter),

@@ -5,6 +5,7 @@ use wasmtime::{Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::error::{Limit, PluginError, StopReason};
+use crate::label::Label;
 use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::text::{clean, cut};
@@ -18,14 +19,20 @@ const MAX_BACKTRACE_BYTES: usize = 16 << 10;
 /// Classifies the failure of a call. The trap code alone is not enough: a guest out of memory
 /// traps with `unreachable`, and one out of its own stack accesses memory below address zero.
 pub(crate) fn classify(
-    plugin: &str,
+    plugin: &Label,
     error: &wasmtime::Error,
     limiter: &Limiter,
     limits: &Limits,
 ) -> PluginError {
     let typed = typed(error, limiter, limits);
     if !matches!(typed, PluginError::Engine(_)) {
-        tracing::warn!(target: "plugin", plugin, error = cut(&format!("{error:?}"), MAX_BACKTRACE_BYTES), "call failed: {typed}");
+        let whole = format!("{error:?}");
+        let (label, error) = (&**plugin, cut(&whole, MAX_BACKTRACE_BYTES));
+        if plugin.is_own() {
+            tracing::debug!(target: "plugin", plugin = label, error, "call failed: {typed}");
+        } else {
+            tracing::warn!(target: "plugin", plugin = label, error, "call failed: {typed}");
+        }
     }
     typed
 }

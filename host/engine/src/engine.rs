@@ -41,7 +41,7 @@ pub struct Engine {
 }
 
 /// Identifies the plugin that serves a role, for cache keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PluginRef {
     /// The project that it, or a role that it needs, belongs to; `None`: the instance.
     pub project: Option<ProjectId>,

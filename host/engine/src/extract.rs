@@ -228,6 +228,7 @@ impl<'s> Session<'s> {
                 None => guest(),
             };
             meter.leave();
+            let result = result.map(|json| json.made_from(&group.inputs));
             if let Some(account) = &group.account {
                 account.spend(meter.cpu());
             }

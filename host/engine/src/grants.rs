@@ -4,6 +4,8 @@ mod denial;
 mod hosts;
 mod names;
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 pub(crate) use denial::Need;
@@ -29,6 +31,13 @@ pub struct Permissions {
     /// WASI interfaces beyond the default ones: see [`WASI_CAPABILITIES`].
     pub wasi: Vec<String>,
 }
+
+/// Most entries of each list that a manifest requests, or that is granted to an upload: two lists are compared
+/// entry by entry.
+pub const MAX_PERMISSION_ENTRIES: usize = 256;
+
+/// Longest entry, in bytes.
+pub(crate) const MAX_ENTRY_BYTES: usize = 300;
 
 /// Values of `wasi`. `filesystem` is empty and `sockets` refuse every address: they exist for
 /// tool chains that import them without using them.
@@ -82,12 +91,50 @@ impl Permissions {
                 Some(_) => return Err(format!("grant: `{name}` is unknown")),
             }
         }
+        granted.drop_repeated();
         granted.check()?;
         Ok(granted)
     }
 
-    /// Checks patterns and names; the error names the field.
+    /// The lists, each with its field.
+    pub(crate) fn lists(&self) -> [(&'static str, &Vec<String>); 4] {
+        [
+            ("http", &self.http),
+            ("extract", &self.extract),
+            ("secrets", &self.secrets),
+            ("wasi", &self.wasi),
+        ]
+    }
+
+    /// Removes entries that are listed before.
+    pub(crate) fn drop_repeated(&mut self) {
+        let Self {
+            http,
+            extract,
+            secrets,
+            wasi,
+            render: _,
+            crawl_data: _,
+            state: _,
+        } = self;
+        for list in [http, extract, secrets, wasi] {
+            let mut seen = HashSet::new();
+            list.retain(|entry| seen.insert(entry.clone()));
+        }
+    }
+
+    /// Checks sizes, patterns and names; the error names the field.
     pub fn check(&self) -> Result<(), String> {
+        for (field, list) in self.lists() {
+            if list.len() > MAX_PERMISSION_ENTRIES {
+                return Err(format!("{field}: at most {MAX_PERMISSION_ENTRIES} entries"));
+            }
+            if list.iter().any(|entry| entry.len() > MAX_ENTRY_BYTES) {
+                return Err(format!(
+                    "{field}: an entry has at most {MAX_ENTRY_BYTES} bytes"
+                ));
+            }
+        }
         HostPatterns::parse(&self.http).map_err(|e| format!("http: {e}"))?;
         for capability in &self.wasi {
             if !WASI_CAPABILITIES.contains(&capability.as_str()) {
@@ -237,6 +284,42 @@ mod tests {
         assert_eq!(narrowed.listed.http, ["https://api.example.com"]);
         let turned = EffectivePermissions::new(&granted, &asked).unwrap();
         assert_eq!(turned.listed.http, ["https://api.example.com"]);
+    }
+
+    #[test]
+    fn lists_are_bounded_and_have_each_entry_once() {
+        let hosts = |count: usize| -> Vec<String> {
+            (0..count)
+                .map(|n| format!("http=https://h{n}.example"))
+                .collect()
+        };
+        let most = Permissions::from_names(&hosts(MAX_PERMISSION_ENTRIES)).unwrap();
+        assert_eq!(most.http.len(), MAX_PERMISSION_ENTRIES);
+        let error = Permissions::from_names(&hosts(MAX_PERMISSION_ENTRIES + 1)).unwrap_err();
+        assert_eq!(error, "http: at most 256 entries");
+        let repeated = Permissions::from_names(&vec!["http"; 20_000]).unwrap();
+        assert_eq!(repeated.http, ["*"]);
+        let long = format!("secret={}", "x".repeat(MAX_ENTRY_BYTES + 1));
+        assert!(Permissions::from_names(&[long]).is_err());
+    }
+
+    #[test]
+    fn what_two_lists_have_in_common_is_bounded() {
+        let list = |pattern: &dyn Fn(usize) -> String| Permissions {
+            http: (0..MAX_PERMISSION_ENTRIES)
+                .map(|n| pattern(n + 1))
+                .collect(),
+            ..Permissions::default()
+        };
+        let (ports, hosts) = (
+            list(&|n| format!("*:{n}")),
+            list(&|n| format!("h{n}.example:*")),
+        );
+        let error = EffectivePermissions::new(&ports, &hosts).unwrap_err();
+        assert!(error.contains("in common"), "{error}");
+        let all = Permissions::all();
+        let got = EffectivePermissions::new(&hosts, &all).unwrap();
+        assert_eq!(got.listed.http, hosts.http);
     }
 
     #[test]

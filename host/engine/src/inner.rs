@@ -56,7 +56,8 @@ pub(crate) struct Inner {
     /// Number of changes to the registry and to the failed files.
     changes: watch::Sender<u64>,
     pub stats: AllStats,
-    interpreter_slots: Arc<Semaphore>,
+    /// Extractors and hooks of the instance that run as tasks.
+    interpreters: Shares,
     actor_slots: Arc<Semaphore>,
     /// Threads and slots of the projects' plugins.
     pub tenants: Tenants,
@@ -89,7 +90,7 @@ impl Inner {
             stats: AllStats::default(),
             folder: Mutex::default(),
             pending: Pending::default(),
-            interpreter_slots: Arc::new(Semaphore::new(threads * 2)),
+            interpreters: Shares::new(threads * 2, threads),
             actor_slots: Arc::new(Semaphore::new(config.max_actors.max(1))),
             tenants: Tenants::new(&config)?,
             config,
@@ -107,10 +108,8 @@ impl Inner {
         source: Source,
         grants: Grants,
     ) -> Result<Arc<Plugin>, LoadError> {
-        self.loader
-            .load(&self.config, &self.stats, bytes, source, grants)
-            .await
-            .map_err(LoadError::cleaned)
+        let loaded = self.loader.load(self, bytes, source, grants).await;
+        loaded.map_err(LoadError::cleaned)
     }
 
     /// Replaces the registry with a changed copy.
@@ -229,10 +228,18 @@ impl Inner {
         shares.acquire(lane.project().unwrap_or(ProjectId(0))).await
     }
 
-    /// Waits for the slot of an interpreter; `None` when the engine shuts down.
-    pub(crate) async fn interpreter_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
+    /// Waits for the slot of an extractor or hook that runs as a task; `None` when the engine shuts down.
+    pub(crate) async fn interpreter_slot(
+        &self,
+        owner: Option<ProjectId>,
+        caller: &Caller,
+    ) -> Option<Slot> {
         match owner {
-            None => instance_slot(&self.interpreter_slots).await,
+            // The command line's own calls are for no project.
+            None => {
+                let caller = project_of(caller).unwrap_or(ProjectId(0));
+                self.interpreters.acquire(caller).await
+            }
             Some(project) => self.tenants.interpreters.acquire(project).await,
         }
     }
@@ -342,4 +349,34 @@ impl Inner {
 async fn instance_slot(slots: &Arc<Semaphore>) -> Option<Slot> {
     let permit = Arc::clone(slots).acquire_owned().await;
     permit.ok().map(Slot::of_instance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::CallOrigin;
+
+    #[tokio::test]
+    async fn a_project_does_not_take_all_slots_of_the_instances_tasks() {
+        let config = EngineConfig {
+            extractor_threads: 2,
+            max_instances: 4,
+            ..EngineConfig::default()
+        };
+        let inner = Inner::new(config).unwrap();
+        let caller = |id| Some(Arc::new(CallOrigin::new(ProjectId(id))));
+        let (greedy, other) = (caller(1), caller(2));
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            held.push(inner.interpreter_slot(None, &greedy).await);
+        }
+        let mut third = Box::pin(inner.interpreter_slot(None, &greedy));
+        assert!(futures::poll!(&mut third).is_pending());
+        for caller in [&other, &None] {
+            let slot = inner.interpreter_slot(None, caller).await;
+            assert!(slot.is_some());
+        }
+        held.pop();
+        assert!(third.await.is_some());
+    }
 }

@@ -32,6 +32,12 @@ impl Inputs {
         ))
     }
 
+    /// Whether one of them failed, or was made from one that failed.
+    pub fn are_partial(&self) -> bool {
+        let mut outputs = self.0.values();
+        outputs.any(|output| output.as_ref().is_ok_and(Json::is_partial) || output.is_err())
+    }
+
     /// The output of a role.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use wasmparser::{ComponentAlias, ComponentExternalKind, ComponentTypeRef, Parser
 use crate::error::LoadError;
 use crate::manifest::section::not_a_component;
 use crate::manifest::{self, Manifest};
+use crate::schema::Schema;
 pub(crate) use made::MAX_MADE_MEMORIES;
 use made::Making;
 
@@ -85,8 +86,12 @@ pub(crate) struct StaticLimits {
     pub max_component_bytes: u64,
 }
 
-/// Reads manifest, imports, exports and counts, and refuses components that could not run.
-pub(crate) fn inspect(bytes: &[u8], limits: StaticLimits) -> Result<Inspection, LoadError> {
+/// Reads manifest, imports, exports and counts, and refuses components that could not run. With the manifest's
+/// input schema, compiled.
+pub(crate) fn inspect(
+    bytes: &[u8],
+    limits: StaticLimits,
+) -> Result<(Inspection, Option<Schema>), LoadError> {
     let size = bytes.len() as u64;
     if size > limits.max_component_bytes {
         return Err(LoadError::Limits(format!(
@@ -95,15 +100,16 @@ pub(crate) fn inspect(bytes: &[u8], limits: StaticLimits) -> Result<Inspection, 
         )));
     }
     let walk = Walk::over(bytes)?;
-    let manifest = manifest::read(bytes)?;
-    Ok(Inspection {
+    let (manifest, input) = manifest::read(bytes)?;
+    let found = Inspection {
         manifest,
         imports: walk.imports,
         exports: walk.exports,
         size,
         digest: Digest::compute(bytes).to_string(),
         shape: walk.shape,
-    })
+    };
+    Ok((found, input))
 }
 
 #[derive(Default)]

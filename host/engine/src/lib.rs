@@ -38,6 +38,7 @@ mod interrupt;
 mod journal;
 mod json;
 mod kind;
+mod label;
 mod lane;
 mod limiter;
 mod limits;
@@ -73,7 +74,7 @@ pub use error::{BundleError, CodedError, ErrorCode, Limit, LoadError, PluginErro
 pub use extract::RoleCall;
 pub use figures::{TimeSpread, VersionFigures};
 pub use folder::LoadReport;
-pub use grants::{HostPatterns, Permissions, WASI_CAPABILITIES};
+pub use grants::{HostPatterns, MAX_PERMISSION_ENTRIES, Permissions, WASI_CAPABILITIES};
 pub use hook::{
     Delivery, FoundLink, HookFailure, HookPoints, HookReason, HookRecord, HookUse, JudgedLink,
     PageFate, PageVerdict, PageWork, RequestChange, Visit,

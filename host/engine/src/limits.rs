@@ -143,7 +143,7 @@ pub struct Limits {
     pub fetches: u32,
     /// Parallel requests.
     pub concurrency: u32,
-    /// Decoded bytes fetched, in MiB.
+    /// Decoded bytes fetched, and bytes of requests' bodies, in MiB.
     pub fetch_mib: u64,
 }
 

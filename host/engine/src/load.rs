@@ -19,6 +19,7 @@ use crate::config::{EngineConfig, Grant, GrantWord};
 use crate::error::{LoadError, StartError};
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::imports::{self, World};
+use crate::inner::Inner;
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
 use crate::kind::Kind;
 use crate::limits::LimitRange;
@@ -26,10 +27,11 @@ use crate::manifest::section;
 use crate::plugin::{Code, Plugin, Source};
 use crate::runtime::Runtime;
 use crate::schema::Schema;
-use crate::stats::{AllStats, Stats};
+use crate::stats::Stats;
 use crate::tenancy::ProjectPolicy;
 use build::CodeTarget;
 use parts::Parts;
+pub(crate) use selftest::fails_test;
 
 /// Permissions granted to a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,7 +139,7 @@ impl Loader {
 
     /// Inspects a component without running it.
     pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, LoadError> {
-        inspect(bytes, self.static_limits)
+        inspect(bytes, self.static_limits).map(|(found, _)| found)
     }
 
     /// Reads a component inside the program.
@@ -176,12 +178,12 @@ impl Loader {
     #[crate::boxed]
     pub async fn load(
         &self,
-        config: &EngineConfig,
-        stats: &AllStats,
+        inner: &Inner,
         bytes: Arc<[u8]>,
         source: Source,
         grants: Grants,
     ) -> Result<Arc<Plugin>, LoadError> {
+        let config = &inner.config;
         let inspected = self.inspect_all(bytes).await?;
         let found = &inspected.found;
         if let Source::Folder(path) = &source {
@@ -191,16 +193,17 @@ impl Loader {
         let world = imports::check(found, &grants)?;
         let code_bytes = Arc::clone(&inspected.code);
         let parts = Parts::new(config, inspected, source, &range, grants)?;
-        let code = self.build_and_test(&parts, world, code_bytes).await?;
-        let stats = parts.stats(stats);
+        let code = self
+            .build_and_test(inner, &parts, world, code_bytes)
+            .await?;
+        let stats = parts.stats(&inner.stats);
         Ok(Arc::new(parts.assemble(code, stats)))
     }
 
     async fn inspect_all(&self, bytes: Arc<[u8]>) -> Result<Inspected, LoadError> {
         let static_limits = self.static_limits;
         blocking(move || {
-            let found = inspect(&bytes, static_limits)?;
-            let input = input_schema(&found)?;
+            let (found, input) = inspect(&bytes, static_limits)?;
             Ok(Inspected {
                 digest: Digest::compute(&bytes),
                 code: section::without(&bytes)?.into(),
@@ -215,6 +218,7 @@ impl Loader {
     /// share it; a project's is neither shared nor kept beyond its time of service.
     async fn build_and_test(
         &self,
+        inner: &Inner,
         parts: &Parts,
         world: World,
         code_bytes: Arc<[u8]>,
@@ -239,7 +243,8 @@ impl Loader {
         };
         let test = |code: &Arc<Code>| {
             let silent = Arc::new(Stats::silent());
-            self.self_test(Arc::new(parts.assemble(Arc::clone(code), silent)))
+            let plugin = parts.assemble(Arc::clone(code), silent);
+            selftest::self_test(inner, Arc::new(plugin))
         };
         if owner.is_some() {
             let code = build.await?;
@@ -287,18 +292,6 @@ fn resolve_grants(
     };
     let effective = effective.map_err(|e| LoadError::Manifest(format!("grant: {e}")))?;
     Ok((range, effective))
-}
-
-/// The plugin's input schema, ready to check inputs.
-fn input_schema(found: &Inspection) -> Result<Option<Schema>, LoadError> {
-    let Some(text) = &found.manifest.schema.input else {
-        return Ok(None);
-    };
-    let schema = serde_json::from_str(text)
-        .map_err(|e| LoadError::Manifest(format!("schema.input: {e}")))?;
-    crate::schema::compile(&schema)
-        .map(Some)
-        .map_err(|e| LoadError::Manifest(format!("schema.input: {e}")))
 }
 
 /// The permissions that the operator grants this plugin.

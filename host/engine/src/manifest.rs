@@ -12,6 +12,7 @@ pub use section::{SECTION, embed, read_text};
 use crate::error::LoadError;
 use crate::grants::Permissions;
 use crate::kind::Kind;
+use crate::schema::Schema;
 
 /// The WIT version that this host has: it runs plugins of this one and of earlier minor versions.
 pub const API_VERSION: &str = crate::wit::v1::bindings::VERSION;
@@ -120,22 +121,27 @@ pub struct FetcherPath {
 }
 
 /// Reads a component's manifest: the section at the top level, else the one in a nested module;
-/// two that differ are an error.
-pub fn read(component: &[u8]) -> Result<Manifest, LoadError> {
-    Manifest::parse(&read_text(component)?)
+/// two that differ are an error. With its input schema, compiled.
+pub(crate) fn read(component: &[u8]) -> Result<(Manifest, Option<Schema>), LoadError> {
+    Manifest::parse_with_input(&read_text(component)?)
 }
 
 impl Manifest {
     /// Parses and validates a manifest; the error names the field.
     pub fn parse(text: &str) -> Result<Self, LoadError> {
+        Self::parse_with_input(text).map(|(manifest, _)| manifest)
+    }
+
+    fn parse_with_input(text: &str) -> Result<(Self, Option<Schema>), LoadError> {
         section::check_length(text.len())?;
         let mut manifest: Self = toml::from_str(text)
             .map_err(|e| LoadError::Manifest(e.to_string().trim_end().replace('\n', " ")))?;
         if manifest.roles.is_empty() && manifest.kind == Kind::Extractor {
             manifest.roles.push(manifest.name.clone());
         }
-        manifest.check().map_err(LoadError::Manifest)?;
-        Ok(manifest)
+        let input = manifest.check().map_err(LoadError::Manifest)?;
+        manifest.permissions.drop_repeated();
+        Ok((manifest, input))
     }
 }
 

@@ -93,6 +93,34 @@ impl Drop for MemoryCharge {
     }
 }
 
+/// What the host has made for a guest, with the memory that it takes until the guest has it.
+#[derive(Debug)]
+pub(crate) struct Charged<T> {
+    value: T,
+    charge: MemoryCharge,
+}
+
+impl<T> Charged<T> {
+    /// A value, and what was taken for it.
+    pub fn new(value: T, charge: MemoryCharge) -> Self {
+        Self { value, charge }
+    }
+
+    /// The value alone, for who passes it on at once.
+    pub fn into_inner(self) -> T {
+        drop(self.charge);
+        self.value
+    }
+}
+
+impl<T> std::ops::Deref for Charged<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,7 @@ use crate::journal::{
     CallInput, Caller, FailedCall, PluginFacts, QuarantineTurn, Reporter, project_of,
 };
 use crate::kind::Kind;
+use crate::label::Label;
 use crate::limits::Limits;
 use crate::manifest::{FetcherInfo, HookPoint, Manifest};
 use crate::meter::Meter;
@@ -93,8 +94,8 @@ pub(crate) struct Plugin {
     /// Compiled from `manifest.schema.input`.
     pub input: Option<Schema>,
     pub loaded_at: SystemTime,
-    /// `KIND:NAME`, for logs.
-    pub label: Arc<str>,
+    /// For logs.
+    pub label: Label,
     /// The same for the journal.
     pub facts: Arc<PluginFacts>,
     pub stats: Arc<Stats>,

@@ -1,6 +1,7 @@
 //! JSON Schemas of plugins: compiled once, applied to every input.
 
 mod cost;
+mod ecmascript;
 mod patterns;
 
 use jsonschema::error::ValidationErrorKind;
@@ -24,6 +25,7 @@ pub(crate) struct Schema {
 /// Compiles a schema. References outside it are not resolved, patterns are linear-time and bounded,
 /// and references must not multiply: the schema is untrusted. CPU-bound: up to a second.
 pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
+    ecmascript::check(schema)?;
     let cost = cost::of(schema)?;
     let patterns = jsonschema::PatternOptions::regex()
         .size_limit(patterns::MAX_COMPILED)
@@ -31,6 +33,7 @@ pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
     let validator = jsonschema::options()
         .with_pattern_options(patterns)
         .should_validate_formats(true)
+        .with_format("regex", ecmascript::is_regex)
         .build(schema)
         .map_err(|error| broken_rule(&error))?;
     Ok(Schema { validator, cost })
@@ -91,6 +94,7 @@ pub(crate) fn check(schema: &Schema, input: &Value) -> Result<(), String> {
             "is unknown".to_owned(),
         ),
         ValidationErrorKind::Type { .. } => (parent, type_rule(&error)),
+        ValidationErrorKind::Format { format } if format == "regex" => (parent, regex_rule()),
         ValidationErrorKind::Format { format } => (parent, format!("must be a valid {format}")),
         ValidationErrorKind::Minimum { limit } => (parent, format!("must be at least {limit}")),
         ValidationErrorKind::Maximum { limit } => (parent, format!("must be at most {limit}")),
@@ -126,6 +130,14 @@ fn pattern_rule(pattern: &str) -> String {
         return "must start with http:// or https://".to_owned();
     }
     format!("must match the pattern {pattern}")
+}
+
+/// The rule of the format `regex`.
+fn regex_rule() -> String {
+    format!(
+        "must be a regular expression of at most {} bytes",
+        patterns::MAX_BYTES
+    )
 }
 
 fn type_rule(error: &jsonschema::ValidationError<'_>) -> String {
@@ -267,6 +279,43 @@ mod tests {
         let error = check(&schema(100), &long).unwrap_err();
         assert!(error.contains("too much text"), "{error}");
         assert_eq!(check(&schema(100), &json!({"a": "x"})), Ok(()));
+    }
+
+    #[test]
+    fn regular_expressions_of_callers_are_bounded() {
+        let schema = compile(&json!({"properties": {"a": {"format": "regex"}}})).unwrap();
+        let checked = |text: String| check(&schema, &json!({"a": text}));
+        assert_eq!(checked(r"\w".repeat(1_000)), Ok(()));
+        for wrong in [r"\w".repeat(30_000), "(".to_owned()] {
+            let error = checked(wrong).unwrap_err();
+            assert_eq!(
+                error,
+                "a: must be a regular expression of at most 2000 bytes"
+            );
+        }
+        let texts = json!({"a": "b", "c": "x".repeat(32 << 20)});
+        assert!(
+            check(&schema, &texts)
+                .unwrap_err()
+                .contains("too much text")
+        );
+    }
+
+    #[test]
+    fn patterns_that_take_long_to_translate_are_refused() {
+        for draft in [
+            "http://json-schema.org/draft-07/schema#",
+            "https://json-schema.org/draft/2020-12/schema",
+        ] {
+            let unused = json!({"pattern": r"\w".repeat(120_000)});
+            let schema = json!({"$schema": draft, "definitions": {"a": unused}});
+            let error = compile(&schema).err().unwrap();
+            assert_eq!(error, "a pattern has more than 2000 bytes");
+        }
+        let error = compile(&json!({"pattern": r"\cA".repeat(600)}))
+            .err()
+            .unwrap();
+        assert!(error.contains("escapes"), "{error}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::classify::classify;
 use crate::error::PluginError;
 use crate::inputs::Inputs;
 use crate::journal::Reporter;
+use crate::label::Label;
 use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
@@ -41,7 +42,7 @@ pub(crate) struct State {
     pub crawl_run: Option<i64>,
     /// Created on first use, because most guests never use it.
     wasi: Option<Box<WasiCtx>>,
-    plugin: Arc<str>,
+    plugin: Label,
     log_lines: u32,
     last_words: LastWords,
     reporter: Reporter,
@@ -49,7 +50,7 @@ pub(crate) struct State {
 
 impl State {
     pub fn new(
-        plugin: &Arc<str>,
+        plugin: &Label,
         limits: &Limits,
         meter: Arc<Meter>,
         memory: Arc<MemoryBudget>,
@@ -60,7 +61,7 @@ impl State {
         Self {
             table,
             limiter: Limiter::new(limits, Arc::clone(&memory), Arc::clone(&meter)),
-            log: PluginLog::new(Arc::clone(plugin), limits.log_lines),
+            log: PluginLog::new(plugin.clone(), limits.log_lines),
             meter,
             memory,
             capabilities,
@@ -68,7 +69,7 @@ impl State {
             inputs: Inputs::default(),
             crawl_run: None,
             wasi: None,
-            plugin: Arc::clone(plugin),
+            plugin: plugin.clone(),
             log_lines: limits.log_lines,
             last_words: LastWords::default(),
             reporter: Reporter::NONE,
@@ -105,10 +106,10 @@ impl State {
     }
 
     /// Makes the guest work for another plugin, which has the same limits.
-    pub fn work_for(&mut self, plugin: &Arc<str>, inputs: &Inputs, reporter: &Reporter) {
-        self.plugin = Arc::clone(plugin);
+    pub fn work_for(&mut self, plugin: &Label, inputs: &Inputs, reporter: &Reporter) {
+        self.plugin = plugin.clone();
         self.inputs = inputs.clone();
-        self.log = PluginLog::new(Arc::clone(plugin), self.log_lines);
+        self.log = PluginLog::new(plugin.clone(), self.log_lines);
         self.last_words = LastWords::default();
         self.wasi = None;
         self.report_to(reporter.clone());

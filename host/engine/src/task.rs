@@ -14,6 +14,7 @@ use crate::host::Host;
 use crate::journal::{CallInput, Caller, Reporter, with_context};
 use crate::json::Json;
 use crate::limits::Limits;
+use crate::load::fails_test;
 use crate::memory::MemoryBudget;
 use crate::meter::{Meter, Metered};
 use crate::output;
@@ -176,11 +177,13 @@ async fn off_thread(
         .unwrap_or_else(|_| Err(PluginError::Engine("shutting down".to_owned())))
 }
 
-/// Runs one component's roles on a page, as a task.
+/// Runs one component's roles on a page, as a task. A self-test has one meter for all of them, and ends with
+/// the first failure.
 pub(crate) async fn extract(
     runtime: Arc<Runtime>,
     group: RoleGroup,
     page: Arc<Page>,
+    test: Option<Arc<Meter>>,
 ) -> Vec<(usize, RoleResult)> {
     let RoleGroup {
         plugin,
@@ -195,7 +198,10 @@ pub(crate) async fn extract(
     let mut memory = MemoryBudget::new(limits.memory_bytes());
     let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, &caller);
     for (place, call) in calls {
-        let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
+        let meter = match &test {
+            Some(meter) => Arc::clone(meter),
+            None => Arc::new(Meter::new(limits.cpu(), limits.wall())),
+        };
         let previous = instance.take();
         let earlier = previous.as_ref();
         let fuel = earlier.map_or(0, |(store, ..)| runtime.fuel_used(store));
@@ -247,15 +253,21 @@ pub(crate) async fn extract(
             ticker: &runtime.ticker,
             future: Box::pin(one),
         };
-        let result = tokio::time::timeout(limits.wall(), one)
+        let wall = limits.wall().saturating_sub(meter.wall());
+        let result = tokio::time::timeout(wall, one)
             .await
-            .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))));
+            .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))))
+            .map(|json| json.made_from(&inputs));
         if let Some(account) = &account {
             account.spend(meter.cpu());
         }
         let ended = (result.as_ref().err(), || role_input(&page, &call));
         plugin.ended((&caller, &reporter), &meter, memory.peak(), ended);
+        let is_over = test.is_some() && result.as_ref().is_err_and(fails_test);
         results.push((place, result));
+        if is_over {
+            break;
+        }
     }
     results
 }

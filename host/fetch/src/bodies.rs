@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use crate::allowance::Allowance;
 use crate::error::{Fault, Kind, SubKind};
+use crate::traffic::Traffic;
 
 /// Bodies up to this size are not counted, in bytes: nearly all pages are smaller.
 const SMALL: u64 = 1 << 20;
@@ -168,19 +169,23 @@ pub(crate) struct Receipt {
     bodies: Arc<Bodies>,
     project: Option<ProjectId>,
     bytes: AtomicU64,
+    /// Counts for the caller, whatever comes of it.
+    traffic: Traffic,
 }
 
 impl Receipt {
-    pub fn new(bodies: &Arc<Bodies>, project: Option<ProjectId>) -> Self {
+    pub fn new(bodies: &Arc<Bodies>, project: Option<ProjectId>, traffic: &Traffic) -> Self {
         Self {
             bodies: Arc::clone(bodies),
             project,
             bytes: AtomicU64::new(0),
+            traffic: traffic.clone(),
         }
     }
 
     pub fn add(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.traffic.add(bytes as u64);
     }
 
     /// What has arrived so far.
@@ -288,7 +293,7 @@ mod tests {
     fn a_project_whose_fetches_fail_has_small_bodies_alone() {
         let bodies = Bodies::new(256 << 20, 20 << 20, 8);
         let receive = |project| {
-            let receipt = Receipt::new(&bodies, project);
+            let receipt = Receipt::new(&bodies, project, &Traffic::default());
             receipt.add(6 << 20);
             receipt
         };

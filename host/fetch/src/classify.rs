@@ -6,6 +6,7 @@ use std::io;
 use hyper_util::client::legacy;
 use rustls::{AlertDescription, CertificateError};
 
+use crate::client::socks::Refused;
 use crate::client::{ConnectTimeout, Flood};
 use crate::error::{Fault, Kind, SubKind};
 use crate::proxy_answer;
@@ -59,7 +60,7 @@ fn says(error: &(dyn Error + 'static), texts: &[&str]) -> bool {
 }
 
 /// The text of the innermost cause, which is the most specific.
-fn cause(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(next) = last.source() {
         last = next;
@@ -130,17 +131,13 @@ fn connect_fault(source: &(dyn Error + 'static)) -> Fault {
     if find::<ConnectTimeout>(source).is_some() {
         return Fault::new(Kind::Connect, SubKind::Timeout, "no connection in time").retryable();
     }
-    if says(
-        source,
-        &[
-            "proxy authorization required",
-            "authentication error",
-            "credentials",
-        ],
-    ) {
+    if let Some(refused) = find::<Refused>(source) {
+        return refused.fault();
+    }
+    if says(source, &["proxy authorization required"]) {
         return proxy_answer::wrong_credentials();
     }
-    if says(source, &["socks", "SOCKS", "tunnel"]) {
+    if says(source, &["tunnel"]) {
         return Fault::new(
             Kind::Proxy,
             SubKind::Other,

@@ -2,10 +2,13 @@
 //! also exists without a connection pool, to retry a request that failed on an idle
 //! connection.
 
+mod attempts;
 mod connect;
 mod link;
 mod send;
+pub(crate) mod socks;
 
+pub(crate) use attempts::first;
 pub(crate) use connect::ConnectTimeout;
 pub(crate) use link::{Flood, Stream};
 pub(crate) use send::{Client, Outgoing, Response, outgoing};
@@ -15,6 +18,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use moka::sync::Cache;
@@ -46,6 +51,23 @@ pub(crate) enum Connections {
     /// A new one that is closed afterwards. A server that closes idle connections often closes
     /// many at once, so a retry on another idle one could fail too.
     Fresh,
+}
+
+impl Connections {
+    /// Those that a request with these headers may use. NTLM and Negotiate make a connection its user's,
+    /// not a request: no other request may follow on it.
+    pub fn of(headers: &HeaderMap) -> Self {
+        let mut given = headers.get_all(AUTHORIZATION).iter();
+        let is_users = given.any(|value| {
+            let mut words = value.as_bytes().trim_ascii_start().split(|&b| b == b' ');
+            let scheme = words.next().unwrap_or_default();
+            scheme.eq_ignore_ascii_case(b"ntlm") || scheme.eq_ignore_ascii_case(b"negotiate")
+        });
+        match is_users {
+            true => Self::Fresh,
+            false => Self::Kept,
+        }
+    }
 }
 
 /// The clients of one [`Connections`] mode.

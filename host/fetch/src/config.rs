@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
-use orbweaver_core::setting::{Millis, nets};
+use orbweaver_core::setting::{Millis, list, nets};
 use orbweaver_core::settings;
+use serde::{Deserialize, Deserializer};
 
 use crate::proxy::{ProxyPool, ProxyUrl};
 
@@ -19,6 +20,7 @@ settings! {
         /// Proxies by pool (datacenter, isp, residential, mobile): lists of http, https or
         /// socks5 URLs. In a URL, `{country}` is replaced by the requested ISO-2 code in lower
         /// case, and `{session}` by a new number for each request.
+        #[serde(deserialize_with = "pools")]
         pub proxy_pools: BTreeMap<ProxyPool, Vec<ProxyUrl>>,
         /// Whether requests may go through HTTP proxies, which resolve host names themselves.
         /// Set false if a proxy inside your network can reach private addresses; SOCKS5 proxies
@@ -31,6 +33,21 @@ settings! {
         #[section]
         pub limits: Limits,
     }
+}
+
+/// The pools, each a list or one text with commas.
+fn pools<'de, D>(deserializer: D) -> Result<BTreeMap<ProxyPool, Vec<ProxyUrl>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    struct Pool(#[serde(deserialize_with = "list")] Vec<ProxyUrl>);
+
+    let pools = BTreeMap::<ProxyPool, Pool>::deserialize(deserializer)?;
+    Ok(pools
+        .into_iter()
+        .map(|(pool, urls)| (pool, urls.0))
+        .collect())
 }
 
 settings! {

@@ -105,7 +105,7 @@ pub(crate) fn no_response(within: Duration) -> Fault {
 
 /// Checks number and size of the headers, which HTTP/1 and HTTP/2 count differently, and
 /// rejects framing that two parsers could read differently.
-fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
+pub(crate) fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
     let size: usize = headers
         .iter()
         .map(|(name, value)| name.as_str().len() + value.len() + 4)

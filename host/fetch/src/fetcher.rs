@@ -2,6 +2,8 @@
 
 mod download;
 mod next;
+mod refresh;
+mod robots;
 
 pub use download::Download;
 
@@ -28,9 +30,9 @@ use crate::proxy::{ProxyPool, ProxyUrl};
 use crate::proxy_answer;
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
-use crate::response::{Headers, Response, Timings};
-use crate::site::{RobotsFailure, RobotsVerdict, SiteFiles};
-use next::{header_target, location, refresh_target};
+use crate::response::{ENDED_EARLY, Headers, Response, Timings};
+use crate::site::{Personal, SiteFiles};
+use next::{header_target, location};
 
 /// Most proxies of a pool tried for one request.
 pub const PROXY_TRIES: usize = 4;
@@ -95,6 +97,11 @@ impl Fetcher {
     /// The limits in use.
     pub fn limits(&self) -> &Limits {
         &self.0.config.limits
+    }
+
+    /// Whose requests these are.
+    pub(crate) fn project(&self) -> Option<ProjectId> {
+        self.1
     }
 
     /// The HTTP clients, shared with the browser's filters.
@@ -206,9 +213,15 @@ impl Fetcher {
         )
         .at(&request.url, Vec::new());
         let candidates = self.pool_candidates(pool, country, session)?;
+        let mut personal = request.personal.clone();
+        if request.respect_robots && personal.is_none() {
+            // That of the pool, which all of its proxies share.
+            personal = Some(Personal::by_pool(pool, country, session).everywhere());
+        }
         for candidate in candidates.into_iter().take(PROXY_TRIES) {
             let through = Request {
                 proxy: Some(candidate.proxy.clone()),
+                personal: personal.clone(),
                 ..request.clone()
             };
             // Boxed: the fetch's state is large.
@@ -241,7 +254,7 @@ impl Fetcher {
     #[crate::boxed]
     pub async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let started = Instant::now();
-        let receipt = Receipt::new(&self.0.bodies, self.1);
+        let receipt = Receipt::new(&self.0.bodies, self.1, &request.traffic);
         let result = lookups::asked_by(self.1, self.run(&request, started, &receipt)).await;
         match &result {
             Ok(response) => {
@@ -338,12 +351,12 @@ impl Fetcher {
         bounds: &Bounds<'_>,
     ) -> Result<Option<Response>, Fault> {
         if request.respect_robots {
-            self.check_robots(&hop.target).await?;
+            self.check_robots(request, &hop.target).await?;
         }
         if let Some(proxy) = &request.proxy {
             self.0.clients.judge_behind(proxy, &hop.target).await?;
         }
-        let mut connections = Connections::Kept;
+        let mut connections = Connections::of(&hop.headers);
         let answer = loop {
             let clients = &self.0.clients;
             let client = clients.get(request.proxy.as_ref(), connections).await?;
@@ -363,10 +376,7 @@ impl Fetcher {
         let Some(response) = answer else {
             return Ok(None);
         };
-        if request.follow_refresh
-            && let Some(next) = refresh_target(&response, &hop.target.url)?
-            && self.go_on(request, hop, next, response.status)? == HopVerdict::Follow
-        {
+        if request.follow_refresh && self.follow_refresh(request, hop, &response).await? {
             return Ok(None);
         }
         Ok(Some(Response {
@@ -416,12 +426,15 @@ impl Fetcher {
                 "304 to a request without validators",
             ));
         }
-        let headers = Headers::from_map(&head.headers);
+        let mut headers = Headers::from_map(&head.headers);
         let received = if request.discard_body {
             Received::default()
         } else {
             head.read(bounds).await?
         };
+        if received.truncated {
+            headers.say_incomplete(ENDED_EARLY);
+        }
         Ok(Some(Response {
             url: String::new(),
             final_url: hop.target.url.to_string(),
@@ -487,24 +500,5 @@ impl Fetcher {
         found
             .map(|_| ())
             .map_err(|error| classify::lookup_fault(&error))
-    }
-
-    async fn check_robots(&self, target: &Target) -> Result<(), Fault> {
-        let answer = self.0.files.robots(self, &target.url).await;
-        match answer.verdict(&target.url) {
-            RobotsVerdict::Allowed => Ok(()),
-            RobotsVerdict::Disallowed => {
-                let message = format!("robots.txt of {} disallows it", target.host);
-                Err(Fault::new(Kind::Robots, SubKind::Disallowed, message))
-            }
-            RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => Err(Fault::from(error)),
-            RobotsVerdict::Unavailable(cause) => {
-                let message = format!(
-                    "robots.txt of {} is unavailable, which disallows everything: {cause}",
-                    target.host
-                );
-                Err(Fault::new(Kind::Robots, SubKind::Unreachable, message).retryable())
-            }
-        }
     }
 }

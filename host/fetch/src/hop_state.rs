@@ -204,7 +204,7 @@ fn without_fragment(url: &Url) -> &str {
 
 /// Whether credentials for `from` may be sent to `to`: the same origin, or the same host
 /// upgraded from http to https on the default ports.
-fn is_same_site(from: &Url, to: &Url) -> bool {
+pub fn is_same_site(from: &Url, to: &Url) -> bool {
     let upgrade = from.scheme() == "http"
         && to.scheme() == "https"
         && from.port().is_none()

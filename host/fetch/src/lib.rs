@@ -25,6 +25,7 @@ mod request;
 mod resolve;
 mod response;
 mod site;
+mod traffic;
 
 pub use allowance::Allowance;
 pub use browser::{
@@ -37,17 +38,18 @@ pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
 pub use error::{FetchError, Kind, SubKind};
 pub use fetcher::{Download, Fetcher, PROXY_TRIES};
-pub use hop_state::is_impersonal;
+pub use hop_state::{is_impersonal, is_same_site};
 pub use http::Method;
 pub use lookups::Lookups;
 pub use pools::Candidate;
 pub use proxy::{InvalidProxy, ProxyPool, ProxyUrl};
-pub use request::{HopCheck, HopVerdict, Oversize, Request};
+pub use request::{HopCheck, HopVerdict, Oversize, PersonalOf, Request};
 pub use resolve::{ResolveError, Resolver, SystemResolver};
-pub use response::{Headers, Hop, Raw, Response, Timings};
+pub use response::{Headers, Hop, INCOMPLETE, Raw, Response, Timings};
 pub use site::{
-    Personal, RobotsAnswer, RobotsFailure, RobotsRead, RobotsVerdict, SiteFiles, TextFile,
+    Personal, RobotsAnswer, RobotsFailure, RobotsRead, RobotsVerdict, SiteFiles, TextFile, Way,
 };
+pub use traffic::Traffic;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in
 /// every crate that awaits it.

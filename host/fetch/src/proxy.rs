@@ -21,8 +21,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use orbweaver_core::guard::{Host, Rule, parse_strict};
 use orbweaver_core::redact::MASKED;
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 use utoipa::ToSchema;
@@ -92,6 +95,17 @@ impl ProxyUrl {
         url.and_then(|url| url.port()).unwrap_or(scheme_port)
     }
 
+    /// Its user and password.
+    pub(crate) fn credentials(&self) -> Option<Credentials> {
+        let url = Url::parse(&self.0).ok()?;
+        let decoded = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
+        let has_any = !url.username().is_empty() || url.password().is_some();
+        has_any.then(|| Credentials {
+            user: decoded(url.username()),
+            password: decoded(url.password().unwrap_or_default()),
+        })
+    }
+
     /// Whether it is an HTTP proxy: it receives plain http requests directly, without a tunnel,
     /// and resolves the names of targets itself.
     pub(crate) fn resolves_names(&self) -> bool {
@@ -117,6 +131,21 @@ impl ProxyUrl {
     }
 }
 
+/// A proxy's user and password.
+#[derive(Clone)]
+pub(crate) struct Credentials {
+    pub user: Vec<u8>,
+    pub password: Vec<u8>,
+}
+
+impl Credentials {
+    /// As HTTP proxies take them (RFC 7617).
+    pub fn basic(&self) -> String {
+        let pair = [self.user.as_slice(), b":", self.password.as_slice()].concat();
+        format!("Basic {}", STANDARD.encode(pair))
+    }
+}
+
 /// Why a text is not a proxy URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -126,6 +155,9 @@ impl FromStr for ProxyUrl {
     type Err = InvalidProxy;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.contains("://***@") {
+            return Err(InvalidProxy(MASKED));
+        }
         let url = parse_strict(text).map_err(|refusal| match refusal.rule {
             Rule::AmbiguousUrl => {
                 InvalidProxy("control characters or misplaced slashes in the URL")
@@ -178,11 +210,9 @@ impl Serialize for ProxyUrl {
 
 impl<'de> Deserialize<'de> for ProxyUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let url = String::deserialize(deserializer)?;
-        if url.contains("://***@") {
-            return Err(serde::de::Error::custom(MASKED));
-        }
-        url.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -230,6 +260,7 @@ mod tests {
             "http:\\\\p:3128",
             "http://p:31\t28",
             "http://p:3128\n",
+            "http://***@p:3128",
         ] {
             assert!(bad.parse::<ProxyUrl>().is_err(), "{bad}");
         }

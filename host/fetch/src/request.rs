@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
+use url::Url;
 
 use crate::cookies::CookieJar;
 use crate::proxy::ProxyUrl;
+use crate::site::Personal;
+use crate::traffic::Traffic;
 
 /// What to do with a redirect, decided by a [`HopCheck`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +25,9 @@ pub enum HopVerdict {
 
 /// Decides about a redirect target, after the guard accepted it.
 pub type HopCheck = Arc<dyn Fn(&str) -> HopVerdict + Send + Sync>;
+
+/// What the files of a URL's origin are asked for with.
+pub type PersonalOf = Arc<dyn Fn(&Url) -> Personal + Send + Sync>;
 
 /// What to do with a body larger than the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,10 +65,13 @@ pub struct Request {
     pub follow_redirects: bool,
     /// Most redirects to follow; default: the configured limit.
     pub max_redirects: Option<u32>,
-    /// Whether to follow a Refresh header or a page's `meta` refresh too, as a redirect by GET.
+    /// Whether to follow a Refresh header or a page's `meta` refresh of at most 100 seconds too, at once,
+    /// as a redirect by GET.
     pub follow_refresh: bool,
     /// Whether to obey robots.txt, for the URL and for every redirect.
     pub respect_robots: bool,
+    /// What that robots.txt is asked for with; default: by the request's proxy, without headers.
+    pub personal: Option<PersonalOf>,
     /// Time limit of the whole fetch; default: the configured limit.
     pub timeout: Option<Duration>,
     /// Longest wait for the head of the response, in which the request's body is sent; default: the configured
@@ -79,6 +88,8 @@ pub struct Request {
     /// Whether a redirect to a target that may not be fetched (another scheme, a private address …)
     /// is the response; otherwise the fetch fails.
     pub stops_at_refused: bool,
+    /// Counts what arrives.
+    pub traffic: Traffic,
 }
 
 impl Request {
@@ -102,6 +113,7 @@ impl Request {
             max_redirects: None,
             follow_refresh: false,
             respect_robots: false,
+            personal: None,
             timeout: None,
             first_byte: None,
             max_bytes: None,
@@ -109,6 +121,18 @@ impl Request {
             discard_body: false,
             hop_check: None,
             stops_at_refused: false,
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// With a time limit for a service that works before it answers: the head of its response may take all
+    /// of that time.
+    #[must_use]
+    pub fn patient(self, timeout: Duration) -> Self {
+        Self {
+            timeout: Some(timeout),
+            first_byte: Some(timeout),
+            ..self
         }
     }
 }

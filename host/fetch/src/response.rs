@@ -17,6 +17,14 @@ pub struct Hop {
     pub downgrade: bool,
 }
 
+/// Header that an incomplete response gets here; its value says what became of the page, as the end of a
+/// sentence. It goes wherever the page's headers go: into its row, and to plugins. A site's own header of
+/// this name is dropped.
+pub const INCOMPLETE: &str = "x-orbweaver-incomplete";
+
+/// The value of [`INCOMPLETE`] for a body that ended before its content coding did, or was cut.
+pub(crate) const ENDED_EARLY: &str = "its body ended early";
+
 /// Response headers: names in lower case, duplicates kept in their order. Values that are not
 /// UTF-8 are decoded as ISO-8859-1, which keeps every byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,11 +32,18 @@ pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
     pub(crate) fn from_map(map: &HeaderMap) -> Self {
-        Self(
-            map.iter()
-                .map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes())))
-                .collect(),
-        )
+        let mut headers = Vec::with_capacity(map.len());
+        for (name, value) in map {
+            if name.as_str() != INCOMPLETE {
+                headers.push((name.as_str().to_owned(), text(value.as_bytes())));
+            }
+        }
+        Self(headers)
+    }
+
+    /// Says that the response is incomplete, and why.
+    pub(crate) fn say_incomplete(&mut self, why: &str) {
+        self.0.push((INCOMPLETE.to_owned(), why.to_owned()));
     }
 
     /// The first value of `name` (lower case).
@@ -105,7 +120,7 @@ pub struct Response {
     pub final_url: String,
     /// The status.
     pub status: u16,
-    /// Headers of the last response.
+    /// Headers of the last response, and [`INCOMPLETE`] where that holds.
     pub headers: Headers,
     /// The redirects on the way, in order.
     pub redirects: Vec<Hop>,
@@ -142,6 +157,7 @@ mod tests {
         map.append("Set-Cookie", HeaderValue::from_static("a=1"));
         map.append("x-name", HeaderValue::from_bytes(b"caf\xe9").unwrap());
         map.append("set-cookie", HeaderValue::from_static("b=2"));
+        map.append(INCOMPLETE, HeaderValue::from_static("of a site"));
         map.append(
             "x-utf8",
             HeaderValue::from_bytes("café".as_bytes()).unwrap(),

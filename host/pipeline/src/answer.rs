@@ -120,7 +120,8 @@ pub struct ScanResult<'a> {
     /// needs it (`cap`: the cap of cloud pages, `not-configured`: there is no browser, `failed`).
     #[schema(extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
-    /// What was converted to HTML, or why there is no content, if the body is not HTML.
+    /// That the page is incomplete; and what was converted to HTML, or why there is no content, if the body is
+    /// not HTML.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub notice: Option<String>,

@@ -276,8 +276,7 @@ async fn fetch(
 ) -> anyhow::Result<Option<String>> {
     let mut request = Request {
         max_bytes: Some(MAX_BYTES),
-        timeout: Some(TIMEOUT),
-        ..Request::get(url)
+        ..Request::get(url).patient(TIMEOUT)
     };
     if let Some(etag) = etag.as_deref() {
         request
@@ -289,6 +288,11 @@ async fn fetch(
         .await
         .with_context(|| format!("blocklist {url}"))?;
     match response.status {
+        200 if response.truncated => {
+            anyhow::bail!(
+                "blocklist {url}: the list is incomplete: its compressed body ended early"
+            )
+        }
         200 => {
             *etag = response.headers.get("etag").map(str::to_owned);
             Ok(Some(String::from_utf8_lossy(&response.body).into_owned()))

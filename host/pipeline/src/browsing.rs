@@ -6,10 +6,11 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use orbweaver_core::json_number::whole;
 use orbweaver_core::render::WaitFor;
-use orbweaver_fetch::{Action, PictureFormat, PictureOptions, Receives, RenderExtras, key_names};
-use orbweaver_urls::Resolved;
+use orbweaver_fetch::{
+    Action, PictureFormat, PictureOptions, Receives, RenderExtras, is_same_site, key_names,
+};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use url::Url;
 use utoipa::ToSchema;
 
 use crate::invalid_field::InvalidField;
@@ -134,7 +135,7 @@ pub struct BrowsingRequest {
 }
 
 /// How a page is rendered. The default changes nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Browsing {
     /// When the page counts as loaded.
     pub wait: Option<WaitSpec>,
@@ -203,15 +204,6 @@ impl Browsing {
         actions.any(|action| matches!(action, Action::Screenshot {}))
     }
 
-    /// A text that differs for pages that were rendered differently; empty for the default.
-    pub fn digest(&self) -> String {
-        if *self == Self::default() {
-            return String::new();
-        }
-        let json = serde_json::to_vec(self).unwrap_or_default();
-        hex::encode(Sha256::digest(&json))
-    }
-
     /// The event to wait for; `default` where the request names none.
     pub fn point(&self, default: WaitFor) -> WaitFor {
         let wait = self.wait.as_ref();
@@ -224,7 +216,7 @@ impl Browsing {
         let wait = self.wait.clone().unwrap_or_default();
         RenderExtras {
             headers: self.headers.clone(),
-            receives: Some(own_host(url)),
+            receives: Some(own_site(url)),
             cookies: self.cookies.clone(),
             selector: wait.selector,
             pause: wait.milliseconds.map(Duration::from_millis),
@@ -235,14 +227,15 @@ impl Browsing {
     }
 }
 
-/// Accepts URLs of this URL's host and port; http and https on their default ports are the same.
-fn own_host(url: &str) -> Receives {
-    let place = |url: &str| {
-        let url = Resolved::parse(url)?;
-        Some((url.host().to_owned(), url.port().to_owned()))
-    };
-    let own = place(url);
-    Receives(Arc::new(move |url| own.is_some() && place(url) == own))
+/// Accepts URLs of this URL's site, as a plain request does after a redirect: https in place of http, but
+/// not the other way.
+fn own_site(url: &str) -> Receives {
+    let own = Url::parse(url).ok();
+    Receives(Arc::new(move |url| {
+        let url = Url::parse(url).ok();
+        let both = own.as_ref().zip(url.as_ref());
+        both.is_some_and(|(own, url)| is_same_site(own, url))
+    }))
 }
 
 fn check_selector(field: &str, selector: &str) -> Result<(), InvalidField> {
@@ -456,21 +449,18 @@ mod tests {
     }
 
     #[test]
-    fn headers_go_to_the_pages_own_host() {
+    fn headers_go_to_the_pages_own_site_and_not_in_the_open() {
         let browsing = Browsing::default();
-        let receives = browsing.extras("https://a.example/x").receives.unwrap();
-        for (url, is_own) in [
-            ("https://a.example/y", true),
-            ("https://b.example/", false),
-            ("https://a.example:8443/", false),
+        for (page, url, is_own) in [
+            ("https://a.example/x", "https://a.example/y", true),
+            ("https://a.example/x", "https://b.example/", false),
+            ("https://a.example/x", "https://a.example:8443/", false),
+            ("https://a.example/x", "http://a.example/y", false),
+            ("http://a.example/x", "https://a.example/y", true),
+            ("http://a.example:81/x", "https://a.example/y", false),
         ] {
-            assert_eq!(receives.0(url), is_own, "{url}");
+            let receives = browsing.extras(page).receives.unwrap();
+            assert_eq!(receives.0(url), is_own, "{page} {url}");
         }
-        assert_eq!(browsing.digest(), "");
-        let session = Browsing {
-            session: Some("a".to_owned()),
-            ..Browsing::default()
-        };
-        assert!(session.needs_browser() && session.digest().len() == 64);
     }
 }

@@ -1,11 +1,11 @@
-//! The charge of a scan.
+//! The charge of work: its pages, and what others are paid for it.
 
 use std::sync::Arc;
 
 use orbweaver_accounts::quota::{QuotaError, Reservation};
 use orbweaver_accounts::random;
-use orbweaver_core::ids::ProjectId;
-use orbweaver_store::{Amount, CloudMode, NewUsage};
+use orbweaver_core::ids::{PageId, ProjectId};
+use orbweaver_store::{Amount, CloudMode, NewPage, Store, StoreError};
 
 use crate::answer_budget::AnswerBudget;
 use crate::cloud::Spent;
@@ -26,51 +26,127 @@ pub struct Bill {
     pub room: Option<Arc<AnswerBudget>>,
 }
 
-/// The charge of a scan, known in full when it ends.
-pub(crate) struct Charge {
+/// The charge of work, known in full when it ends. Dropped before that, because nobody waits for the work
+/// any more or it panicked, it bills what was paid, without pages.
+#[derive(Debug)]
+pub struct Charge {
+    store: Store,
     reserved: Reservation,
     /// Reservations added later for further cloud pages; released when the usage is
     /// recorded.
     besides: Vec<Reservation>,
     token: String,
     call: &'static str,
-    pub(crate) amount: Amount,
+    /// The pages of the whole work.
+    pub amount: Amount,
     /// What was paid, whatever comes of it.
-    pub(crate) spent: Spent,
+    pub spent: Spent,
+    /// How much of that is billed.
+    billed_micros: u64,
 }
 
 impl Charge {
-    /// For a scan whose known cost is `amount`, with its reservation `reserved`.
-    pub(crate) fn new(
+    /// For work of `amount` pages, with its reservation `reserved`.
+    pub fn new(
+        store: &Store,
         reserved: Reservation,
         token: String,
         call: &'static str,
         amount: Amount,
     ) -> Self {
         Self {
+            store: store.clone(),
             reserved,
             besides: Vec::new(),
             token,
             call,
             amount,
             spent: Spent::default(),
+            billed_micros: 0,
         }
     }
 
-    pub(crate) fn usage(&mut self) -> NewUsage {
-        let cost = self.spent.micros();
-        self.reserved
-            .usage(self.token.clone(), self.call, self.amount, cost)
+    /// Pages that are reserved and not yet billed.
+    pub fn left(&self) -> Amount {
+        self.reserved.left()
     }
 
-    /// The usage of a scan that failed: what was paid for it, without pages. `None` if that is nothing.
-    pub(crate) fn paid_in_vain(&mut self) -> Option<NewUsage> {
-        let cost = self.spent.micros();
+    /// Bills the work.
+    ///
+    /// # Errors
+    /// When the database fails.
+    #[crate::boxed]
+    pub async fn bill(&mut self) -> Result<(), StoreError> {
+        self.save(None).await.map(drop)
+    }
+
+    /// Bills the work, together with its page where that is new. Returns the page that is stored.
+    pub(crate) async fn save(
+        &mut self,
+        page: Option<NewPage>,
+    ) -> Result<Option<PageId>, StoreError> {
+        let (token, cost) = (self.token.clone(), self.unbilled_micros());
+        self.write(page, token, self.amount, cost).await
+    }
+
+    /// Bills a part of the work.
+    pub(crate) async fn bill_part(
+        &mut self,
+        token: String,
+        amount: Amount,
+        cost_micros: u64,
+    ) -> Result<(), StoreError> {
+        let written = self.write(None, token, amount, cost_micros).await;
+        written.map(drop)
+    }
+
+    /// Bills what was paid and is not billed with the work, without pages.
+    ///
+    /// # Errors
+    /// When the database fails.
+    #[crate::boxed]
+    pub async fn bill_in_vain(&mut self) -> Result<(), StoreError> {
+        let cost = self.unbilled_micros();
+        if cost == 0 {
+            return Ok(());
+        }
         let token = cost_token(&self.token);
-        let usage = self
-            .reserved
-            .usage(token, self.call, Amount::default(), cost);
-        (cost > 0).then_some(usage)
+        let written = self.write(None, token, Amount::default(), cost).await;
+        written.map(drop)
+    }
+
+    fn unbilled_micros(&self) -> u64 {
+        self.spent.micros().saturating_sub(self.billed_micros)
+    }
+
+    async fn write(
+        &mut self,
+        page: Option<NewPage>,
+        token: String,
+        amount: Amount,
+        cost_micros: u64,
+    ) -> Result<Option<PageId>, StoreError> {
+        let usage = self.reserved.usage(token, self.call, amount, cost_micros);
+        let billed_before = self.billed_micros;
+        self.billed_micros = billed_before.saturating_add(cost_micros);
+        let store = self.store.clone();
+        let writing = async move {
+            match page {
+                Some(page) => store.save_page(page, Some(usage)).await,
+                None => store.bill(usage).await.map(|()| None),
+            }
+        };
+        let written = match cost_micros {
+            0 => writing.await,
+            // What was paid is written also if nobody waits for it any more.
+            _ => tokio::spawn(writing)
+                .await
+                .unwrap_or(Err(StoreError::Closed)),
+        };
+        if written.is_err() {
+            self.billed_micros = billed_before;
+        }
+        written
     }
 
     /// Reserves one more cloud page.
@@ -88,6 +164,28 @@ impl Charge {
     /// Records the mode by which the page was fetched.
     pub(crate) fn came_by(&mut self, mode: CloudMode) {
         self.amount = base_amount(mode);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let cost = self.unbilled_micros();
+        if cost == 0 {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let token = cost_token(&self.token);
+        let usage = self
+            .reserved
+            .usage(token, self.call, Amount::default(), cost);
+        let store = self.store.clone();
+        runtime.spawn(async move {
+            if let Err(error) = store.bill(usage).await {
+                tracing::error!(%error, "cannot bill what was paid for abandoned work");
+            }
+        });
     }
 }
 

@@ -25,6 +25,9 @@ pub struct ConvertedDocument {
     pub html: Arc<str>,
     /// What was converted, and what is missing.
     pub notice: String,
+    /// Whether a role failed that the converter needs: another conversion may have another result.
+    #[serde(skip)]
+    pub(crate) is_partial: bool,
 }
 
 /// Converts a document, without the cache. An error says why there is no HTML.
@@ -37,7 +40,7 @@ pub async fn convert_document(
     page: &Arc<Page>,
 ) -> Result<ConvertedDocument, String> {
     let json = run(engine, page).await?;
-    read(&json)
+    read(&json, json.is_partial())
 }
 
 /// The page with the HTML of its document, or with its text as HTML that shows it; the page itself
@@ -101,8 +104,13 @@ async fn run(engine: &Engine, page: &Arc<Page>) -> Result<Json, String> {
     }
 }
 
-fn read(json: &str) -> Result<ConvertedDocument, String> {
-    serde_json::from_str(json).map_err(|error| format!("the plugin's answer is wrong: {error}"))
+fn read(json: &str, is_partial: bool) -> Result<ConvertedDocument, String> {
+    let read: Result<ConvertedDocument, _> = serde_json::from_str(json);
+    let converted = read.map_err(|error| format!("the plugin's answer is wrong: {error}"))?;
+    Ok(ConvertedDocument {
+        is_partial,
+        ..converted
+    })
 }
 
 impl Pipeline {
@@ -132,15 +140,15 @@ impl Pipeline {
             .map(|plugin| Keys::new(document, None).role(&request, plugin));
         let known = plugin.as_ref().zip(key);
         if let Some(json) = known.and_then(|(plugin, key)| self.results_of(plugin).get(&key)) {
-            return Ok(read(json.get()));
+            return Ok(read(json.get(), false));
         }
         let page = document.page().await?;
         let json = match run(&self.engine, &page).await {
             Ok(json) => json,
             Err(why) => return Ok(Err(why)),
         };
-        let converted = read(&json);
-        if converted.is_ok()
+        let converted = read(&json, json.is_partial());
+        if converted.as_ref().is_ok_and(|one| !one.is_partial)
             && let (Some(plugin), Some(key)) = (plugin, key)
             && self.engine.role(DOCUMENT_ROLE).as_ref() == Some(&plugin)
         {

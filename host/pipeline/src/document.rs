@@ -9,7 +9,7 @@ use orbweaver_core::ids::{BlobId, ProjectId};
 use orbweaver_core::page;
 use orbweaver_core::page_source::page_source;
 use orbweaver_engine::{Hop, Page, PageParts};
-use orbweaver_fetch::Response;
+use orbweaver_fetch::{INCOMPLETE, Response};
 use orbweaver_store::{BodyEncoding, Store, StoredBody, StoredPage};
 use sha2::{Digest as _, Sha256};
 
@@ -191,8 +191,19 @@ impl Document {
         document
     }
 
-    /// What was converted to HTML, or why a body that is not HTML has no content; `None` for HTML.
+    /// What the page lacks, what was converted to HTML, or why a body that is not HTML has no content; `None`
+    /// for HTML that is whole.
     pub fn notice(&self) -> Option<String> {
+        joined(self.lack(), self.conversion_notice())
+    }
+
+    /// What the page lacks, if it is incomplete.
+    pub(crate) fn lack(&self) -> Option<String> {
+        self.header(INCOMPLETE).map(lacking)
+    }
+
+    /// What was converted to HTML, or why a body that is not HTML has no content; `None` for HTML.
+    fn conversion_notice(&self) -> Option<String> {
         if self.kind == Kind::Html {
             return None;
         }
@@ -211,17 +222,22 @@ impl Document {
         })
     }
 
-    /// Same as [`notice`](Self::notice), of a page stored without its body that never had content:
-    /// `None` for HTML and documents.
-    pub(crate) fn notice_without_body(stored: &StoredPage) -> Option<String> {
+    /// Why a page stored without its body never had content: `None` for HTML and documents.
+    pub(crate) fn never_had_content(stored: &StoredPage) -> Option<String> {
         match stored.kind {
             Kind::Html | Kind::Document => return None,
             Kind::Text | Kind::Other => {}
         }
-        let headers: Vec<(String, String)> = serde_json::from_str(&stored.headers).ok()?;
-        let declared = headers.iter().find(|(name, _)| name == "content-type");
-        let declared = declared.map(|(_, value)| value.as_str());
-        Some(not_content(&essence(declared)))
+        let declared = stored_header(stored, "content-type");
+        Some(not_content(&essence(declared.as_deref())))
+    }
+
+    /// What a page stored without its body lacks.
+    pub(crate) fn lack_without_body(stored: &StoredPage) -> Option<String> {
+        match stored.body {
+            Some(_) => None,
+            None => stored_header(stored, INCOMPLETE).as_deref().map(lacking),
+        }
     }
 
     /// A page of the store; its body stays there until it is needed. None where the row
@@ -343,6 +359,26 @@ impl Document {
             html,
             ..PageParts::default()
         })
+    }
+}
+
+/// The first value of a header of a stored page.
+fn stored_header(stored: &StoredPage, name: &str) -> Option<String> {
+    let headers: Vec<(String, String)> = serde_json::from_str(&stored.headers).ok()?;
+    let found = headers.into_iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value)
+}
+
+/// Says that a page is incomplete; `why` is the value of its header [`INCOMPLETE`].
+pub(crate) fn lacking(why: &str) -> String {
+    format!("the page is incomplete: {why}")
+}
+
+/// Two parts of a notice as one.
+pub(crate) fn joined(first: Option<String>, second: Option<String>) -> Option<String> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(format!("{first}; {second}")),
+        (first, second) => first.or(second),
     }
 }
 

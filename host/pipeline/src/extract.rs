@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use orbweaver_core::content::Kind;
-use orbweaver_engine::{PluginError, RoleCall};
+use orbweaver_engine::{PluginError, PluginRef, RoleCall};
 use serde_json::value::RawValue;
 
 use crate::conversion::DOCUMENT_ROLE;
@@ -34,6 +34,11 @@ impl Pipeline {
             _ => None,
         };
         let keys = Keys::new(document, converter.as_ref());
+        let conversion = document
+            .conversion()
+            .and_then(|result| result.as_ref().ok());
+        let is_partial = conversion.is_some_and(|converted| converted.is_partial);
+        outcome.is_partial = is_partial;
         let mut missing = Vec::new();
         for request in requests {
             self.engine.await_role(&request.role).await;
@@ -63,10 +68,13 @@ impl Pipeline {
         for ((request, plugin, key), answer) in missing.into_iter().zip(answers) {
             match answer {
                 Ok(json) => {
+                    let is_partial = is_partial || json.is_partial();
+                    outcome.is_partial |= is_partial;
                     let json = json.into_shared();
-                    // The plugin may have been replaced while it ran. Its answer then belongs to
-                    // the new plugin, but the key has the old one's digest.
-                    if let (Some(key), Some(plugin)) = (key, plugin)
+                    // What failed may succeed next time. And the plugin may have been replaced while it
+                    // ran: its answer then belongs to the new plugin, but the key has the old one's digest.
+                    if !is_partial
+                        && let (Some(key), Some(plugin)) = (key, plugin)
                         && self.engine.role(&request.role).as_ref() == Some(&plugin)
                     {
                         self.results_of(&plugin).insert(key, Arc::clone(&json));
@@ -74,8 +82,8 @@ impl Pipeline {
                     outcome.answers.push((request.clone(), json));
                 }
                 Err(error) => {
-                    let plugin = plugin.map(|plugin| plugin.name);
-                    outcome.errors.push(failure(&request.role, plugin, &error));
+                    let failure = failure(&request.role, plugin.as_ref(), &error);
+                    outcome.errors.push(failure);
                     if request.extension {
                         outcome
                             .answers
@@ -112,11 +120,17 @@ impl Pipeline {
     }
 }
 
-fn failure(role: &str, plugin: Option<String>, error: &PluginError) -> RoleError {
-    tracing::warn!(role, plugin, %error, "an extractor failed");
+fn failure(role: &str, plugin: Option<&PluginRef>, error: &PluginError) -> RoleError {
+    let name = plugin.map(|plugin| plugin.name.as_str());
+    // The author of a project's own plugin reads of it in its journal.
+    if plugin.is_some_and(|plugin| plugin.project.is_some()) {
+        tracing::debug!(role, plugin = name, %error, "an extractor failed");
+    } else {
+        tracing::warn!(role, plugin = name, %error, "an extractor failed");
+    }
     RoleError {
         role: role.to_owned(),
-        plugin,
+        plugin: name.map(str::to_owned),
         code: error.kind().into(),
         message: error.to_string(),
     }

@@ -56,7 +56,8 @@ impl ResultCache {
 pub(crate) struct Keys(InputHash);
 
 impl Keys {
-    /// `converter`: the plugin that made the HTML which the role reads, if one did.
+    /// `converter`: the plugin that made the HTML which the role reads, if one did. With its project and its
+    /// inputs: with others it makes other HTML.
     pub(crate) fn new(document: &Document, converter: Option<&PluginRef>) -> Self {
         let mut hash = InputHash::default();
         let page = (document.body_hash, &document.url, &document.final_url);
@@ -72,7 +73,7 @@ impl Keys {
             .iter()
             .map(|hop| (&hop.url, hop.status));
         hops.collect::<Vec<_>>().hash(&mut hash);
-        converter.map(|plugin| &plugin.digest).hash(&mut hash);
+        converter.hash(&mut hash);
         Self(hash)
     }
 
@@ -87,8 +88,44 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
-    use super::ResultCache;
+    use chrono::DateTime;
+    use orbweaver_engine::{Kind, PluginRef};
+
+    use super::{Keys, ResultCache};
     use crate::CACHE_IDLE;
+    use crate::document::Document;
+    use crate::roles::RoleRequest;
+
+    #[test]
+    fn results_are_those_of_one_converter_with_its_project_and_inputs() {
+        let plugin = |project: Option<i64>, inputs: &[&str]| PluginRef {
+            project: project.map(Into::into),
+            kind: Kind::Extractor,
+            name: "a".to_owned(),
+            version: "1".to_owned(),
+            digest: "d".to_owned(),
+            inputs: inputs.iter().map(|&input| input.to_owned()).collect(),
+        };
+        let at = DateTime::UNIX_EPOCH;
+        let document = Document::from_text("https://e.org/", "x".to_owned(), at);
+        let (role, reader) = (RoleRequest::new("links", ""), plugin(None, &[]));
+        let key = |converter: Option<&PluginRef>| {
+            let keys = Keys::new(&document, converter);
+            keys.role(&role, &reader)
+        };
+        let converters = [
+            None,
+            Some(plugin(None, &[])),
+            Some(plugin(Some(1), &[])),
+            Some(plugin(Some(2), &[])),
+            Some(plugin(Some(1), &["i"])),
+        ];
+        let keys = converters.each_ref().map(|one| key(one.as_ref()));
+        for (at, one) in keys.iter().enumerate() {
+            assert!(!keys[..at].contains(one), "{:?}", converters[at]);
+        }
+        assert_eq!(key(converters[2].as_ref()), keys[2]);
+    }
 
     #[test]
     fn results_that_nobody_asks_for_are_dropped() {

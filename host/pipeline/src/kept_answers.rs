@@ -70,10 +70,19 @@ fn answer_key(project: ProjectId, spec: &ScanSpec) -> AnswerKey {
         user_agent,
         max_age_seconds: _,
         cloud_mode,
+        follow_refresh,
         content,
         browsing,
     } = spec;
-    InputHash::of(&(project, url, user_agent, cloud_mode, content, browsing))
+    InputHash::of(&(
+        project,
+        url,
+        user_agent,
+        cloud_mode,
+        follow_refresh,
+        content,
+        browsing,
+    ))
 }
 
 /// An answer and its inputs.
@@ -174,6 +183,7 @@ mod tests {
             user_agent: None,
             max_age_seconds: None,
             cloud_mode: CloudMode::None,
+            follow_refresh: false,
             content: Content::default(),
             browsing: Browsing::default(),
         }
@@ -192,11 +202,12 @@ mod tests {
     #[test]
     fn every_input_of_an_answer_is_in_its_key() {
         let project = ProjectId::from(7);
-        let changes: [fn(&mut ScanSpec); 19] = [
+        let changes: [fn(&mut ScanSpec); 20] = [
             |spec| spec.url.push('b'),
             |spec| spec.user_agent = Some(String::new()),
             |spec| spec.user_agent = Some("Agent".into()),
             |spec| spec.cloud_mode = CloudMode::Auto,
+            |spec| spec.follow_refresh = true,
             |spec| spec.content.metadata_only = true,
             |spec| spec.content.only_main_content = true,
             |spec| spec.content.include_links = true,

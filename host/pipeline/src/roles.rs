@@ -55,6 +55,8 @@ pub struct Outcome {
     pub(crate) answers: Vec<(RoleRequest, Arc<RawValue>)>,
     /// Roles that failed.
     pub errors: Vec<RoleError>,
+    /// Whether an answer was made from the output of a role that failed.
+    pub(crate) is_partial: bool,
 }
 
 impl Outcome {

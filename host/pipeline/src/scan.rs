@@ -9,6 +9,7 @@ use futures::FutureExt as _;
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_engine::PluginRef;
+use orbweaver_fetch::Personal;
 use orbweaver_store::{CloudMode, Principal, Store};
 use url::Url;
 
@@ -16,7 +17,8 @@ use crate::answer::{Besides, assemble};
 use crate::answer_budget::AnswerBudget;
 use crate::blocking::sized;
 use crate::charge::{Bill, Charge, base_amount};
-use crate::cloud::{Answered, NO_MODEL, micros};
+use crate::cloud::backend::project_proxy;
+use crate::cloud::{Answered, NO_MODEL};
 use crate::context::Scans;
 use crate::conversion::DOCUMENT_ROLE;
 use crate::document::Document;
@@ -61,16 +63,13 @@ pub async fn scan(
             quota.reserve_for(project, amount, &bill.token).await?
         }
     };
-    let mut charge = Charge::new(reserved, bill.token, bill.call, amount);
+    let mut charge = Charge::new(&scans.store, reserved, bill.token, bill.call, amount);
     match run(scans, principal, spec, &mut charge, room).await {
         Err(error) => {
             let has_page = bill.always && !matches!(error, ScanError::NoRoom(_));
-            let usage = match has_page {
-                true => Some(charge.usage()),
-                false => charge.paid_in_vain(),
-            };
-            if let Some(usage) = usage {
-                scans.store.bill(usage).await?;
+            match has_page {
+                true => charge.bill().await?,
+                false => charge.bill_in_vain().await?,
             }
             Err(error)
         }
@@ -92,12 +91,13 @@ async fn run(
     judged.map_err(|refusal| ScanError::Refused(refusal.to_string()))?;
     // Before the page is looked up, so that none that is removed meanwhile is kept.
     let removals = scans.store.removals();
+    let own = Personal::by(project_proxy(principal)?);
     if let Some(since) = source::since(scans, spec)
-        && let Some((json, mode)) = kept_answer(pipeline, &scans.store, project, spec, since)
+        && let Some((json, mode)) = kept_answer(pipeline, &scans.store, project, spec, since, &own)
     {
         take(room, &json)?;
         charge.came_by(mode);
-        scans.store.bill(charge.usage()).await?;
+        charge.bill().await?;
         return Ok(json);
     }
     let _slot = scans.slots.acquire(project).await?;
@@ -110,7 +110,7 @@ async fn run(
         page_key,
         row,
         plugins,
-    } = answer(scans, pipeline, principal, spec, charge).await?;
+    } = answer(scans, pipeline, principal, spec, charge, own).await?;
     let bytes = parts.bytes();
     let write = move || parts.json().map(|json| (json, parts));
     let (json, parts) = sized(bytes, write).await??;
@@ -152,15 +152,17 @@ struct MadeAnswer {
     plugins: Vec<(String, Option<PluginRef>)>,
 }
 
-/// Finds the page and runs its roles, the screenshot and the prompt.
+/// Finds the page and runs its roles, the screenshot and the prompt. The files of its site are asked for
+/// in the caller's own way.
 async fn answer(
     scans: &Scans,
     pipeline: &Pipeline,
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     charge: &mut Charge,
+    own: Personal,
 ) -> Result<MadeAnswer, ScanError> {
-    let site = Lookup::start(pipeline, &spec.url);
+    let site = Lookup::start(pipeline, &spec.url, own);
     let SourcedPage {
         mut document,
         page_key,
@@ -228,16 +230,13 @@ async fn ask_model(
     project: ProjectId,
     spec: &ScanSpec,
     document: &mut Document,
-    charge: &mut Charge,
+    charge: &Charge,
 ) -> Option<Answered> {
     let extract = spec.content.extract.as_ref()?;
     let PromptSpec { prompt, schema } = extract.prompt.as_ref()?;
     let (llm, schema) = (scans.cloud.llm(), schema.as_deref());
-    let answered = llm
-        .extract(project, pipeline, document, prompt, schema)
-        .await;
-    charge.spent.add(micros(answered.usage.cost_usd));
-    Some(answered)
+    let answered = llm.extract(project, pipeline, document, prompt, schema, &charge.spent);
+    Some(answered.await)
 }
 
 /// Bills the scan, together with the page where that is new. Returns the page, if it is stored.
@@ -248,12 +247,12 @@ async fn store_and_bill(
 ) -> Result<Option<PageId>, ScanError> {
     Ok(match row {
         PageRow::New(page) => {
-            let saved = scans.store.save_page(*page, Some(charge.usage())).await?;
+            let saved = charge.save(Some(*page)).await?;
             scans.pipeline.index_backlog.hurry();
             saved
         }
         PageRow::Stored(page) => {
-            scans.store.bill(charge.usage()).await?;
+            charge.bill().await?;
             Some(page)
         }
     })
@@ -289,11 +288,12 @@ impl AnswerParts {
         )
     }
 
-    /// Whether the same request would get the same answer: not if a plugin failed, because it may
-    /// succeed next time, nor with screenshots, which are always taken anew.
+    /// Whether the same request would get the same answer: not if a plugin failed, or one whose output
+    /// another needs, because it may succeed next time, nor with screenshots, which are always taken anew.
     fn is_repeatable(&self) -> bool {
         let prompted = self.besides.prompted.as_ref();
         self.outcome.errors.is_empty()
+            && !self.outcome.is_partial
             && self.besides.unrendered.is_none()
             && self.besides.picture.is_none()
             && self.besides.screenshots.is_empty()
@@ -309,6 +309,7 @@ fn kept_answer(
     project: ProjectId,
     spec: &ScanSpec,
     since: DateTime<Utc>,
+    own: &Personal,
 ) -> Option<(Bytes, CloudMode)> {
     if spec.content.screenshot {
         // Screenshots are always taken anew.
@@ -324,7 +325,7 @@ fn kept_answer(
             .iter()
             .all(|(role, plugin)| pipeline.engine.role(role) == *plugin);
     // Only if the site's files are cached: else the full path fetches them.
-    let site = holds.then(|| look_up(pipeline, &kept.final_url).now_or_never())??;
+    let site = holds.then(|| look_up(pipeline, &kept.final_url, own).now_or_never())??;
     site.is_same(&kept.site)
         .then(|| (kept.json.clone(), kept.page_key.mode))
 }

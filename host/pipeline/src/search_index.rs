@@ -16,7 +16,7 @@ use orbweaver_core::page::page_text;
 use orbweaver_core::page_source::page_source;
 use orbweaver_core::words::index_words;
 use orbweaver_store::{
-    IndexClaim, IndexEntry, PageWords, Store, StoreError, StoredBody, UnindexedPage,
+    IndexClaim, IndexEntry, PageWords, Store, StoreError, StoredBody, UnindexedPage, indexed_key,
 };
 use orbweaver_urls::KeyRules;
 use tokio::time::{Instant, sleep};
@@ -261,7 +261,7 @@ fn keys(stored: String, final_url: &str) -> (String, Option<String>) {
             drop_tracking: false,
         },
     );
-    if stored == dropped || stored == kept {
+    if stored == indexed_key(&dropped) || stored == indexed_key(&kept) {
         return (stored, None);
     }
     (kept, Some(stored))
@@ -280,5 +280,8 @@ mod tests {
         assert_eq!(of(tracked, tracked), (tracked.to_owned(), None));
         let asked = "https://a.example/r";
         assert_eq!(of(asked, x), (x.to_owned(), Some(asked.to_owned())));
+        let long = format!("{x}?{}", "y".repeat(2_000));
+        let stored = indexed_key(&long);
+        assert_eq!(of(&stored, &long), (stored.clone().into_owned(), None));
     }
 }

@@ -90,6 +90,9 @@ pub(crate) struct Signals {
     /// Maps a language to a URL.
     hreflang: BTreeMap<String, String>,
     ai_directives: BTreeMap<String, Value>,
+    /// Where the page leads by itself, by its `Refresh` header or a `meta` element.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    refresh: Option<Refresh>,
     word_count: u64,
     char_count: u64,
     links: LinkCounts,
@@ -104,6 +107,18 @@ struct LinkCounts {
     external: u64,
     nofollow: u64,
     total: u64,
+}
+
+/// A refresh of a page.
+#[derive(ToSchema)]
+#[schema(as = PageRefresh)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct Refresh {
+    /// After how many seconds.
+    #[schema(minimum = 0)]
+    seconds: u32,
+    /// Its target; null for the page itself.
+    url: Option<String>,
 }
 
 #[derive(ToSchema)]

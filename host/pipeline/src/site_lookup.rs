@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orbweaver_fetch::RobotsAnswer;
+use orbweaver_fetch::{Personal, RobotsAnswer};
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 use url::Url;
@@ -17,22 +17,23 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
 /// A look-up in progress.
 pub(crate) struct Lookup {
     url: Option<Url>,
+    own: Personal,
     task: Option<JoinHandle<Site>>,
 }
 
 impl Lookup {
-    /// Starts the look-up for the requested URL's site.
-    pub(crate) fn start(pipeline: &Pipeline, url: &str) -> Self {
+    /// Starts the look-up for the requested URL's site, in a caller's own way.
+    pub(crate) fn start(pipeline: &Pipeline, url: &str, own: Personal) -> Self {
         let url = Url::parse(url).ok();
-        let task = url.clone().map(|url| spawn(pipeline, url));
-        Self { url, task }
+        let task = url.clone().map(|url| spawn(pipeline, url, own.clone()));
+        Self { url, own, task }
     }
 
     /// The result for the final URL's site, which may be another one after redirects.
     pub(crate) async fn finish(self, pipeline: &Pipeline, final_url: &str) -> Site {
         let task = match Url::parse(final_url) {
             Ok(last) if self.url.is_none_or(|first| first.origin() != last.origin()) => {
-                Some(spawn(pipeline, last))
+                Some(spawn(pipeline, last, self.own))
             }
             _ => self.task,
         };
@@ -47,16 +48,17 @@ impl Lookup {
 }
 
 /// Runs in its own task, so that it completes for later scans if this one stops waiting.
-fn spawn(pipeline: &Pipeline, url: Url) -> JoinHandle<Site> {
+fn spawn(pipeline: &Pipeline, url: Url, own: Personal) -> JoinHandle<Site> {
     let pipeline = pipeline.clone();
-    tokio::spawn(async move { look_up(&pipeline, &url).await })
+    tokio::spawn(async move { look_up(&pipeline, &url, &own).await })
 }
 
 impl Pipeline {
     /// What a URL's site says in robots.txt, llms.txt and llms-full.txt.
     #[crate::boxed]
     pub async fn site(&self, url: &str) -> Site {
-        Lookup::start(self, url).finish(self, url).await
+        let lookup = Lookup::start(self, url, Personal::default());
+        lookup.finish(self, url).await
     }
 }
 
@@ -69,16 +71,16 @@ impl Pipeline {
 }
 
 /// Uses the cache, or fetches the files.
-pub(crate) async fn look_up(pipeline: &Pipeline, url: &Url) -> Site {
+pub(crate) async fn look_up(pipeline: &Pipeline, url: &Url, own: &Personal) -> Site {
     let fetcher = &pipeline.fetcher;
     let files = fetcher.site_files();
     let (robots, llms, llms_full) = tokio::join!(
-        files.robots(fetcher, url),
-        files.llms_txt(fetcher, url),
-        files.llms_full_txt(fetcher, url),
+        files.robots_for(fetcher, url, own, false),
+        files.llms_txt_for(fetcher, url, own),
+        files.llms_full_txt_for(fetcher, url, own),
     );
     Site {
-        policy: pipeline.policies.policy(&robots).await,
+        policy: pipeline.policies.policy(&robots.answer).await,
         llms,
         llms_full,
     }

@@ -20,6 +20,7 @@ use crate::cloud::detect::Verdict;
 use crate::context::Scans;
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::kept_agent::kept_agent;
 use crate::kept_answers::PageKey;
 use crate::roles::RoleError;
 use crate::spec::ScanSpec;
@@ -72,18 +73,13 @@ pub(super) async fn find(
 ) -> Result<SourcedPage, ScanError> {
     let project = principal.project;
     let url_key = key(&spec.url);
-    // The key of a rotated user agent is the rotation, not the agent it chose.
     let asked = spec
         .user_agent
         .as_deref()
         .filter(|agent| !user_agent::is_rotated(Some(agent)));
-    // A page that was rendered differently is another one.
-    let user_agent = &match spec.browsing.needs_browser() {
-        false => asked.unwrap_or_default().to_owned(),
-        true => format!("{} [{}]", asked.unwrap_or_default(), spec.browsing.digest()),
-    };
     if let Some(since) = since(scans, spec) {
-        for &mode in stored_modes(spec.cloud_mode) {
+        for &mode in stored_modes(spec) {
+            let user_agent = &kept_agent(spec, mode);
             let query = CacheQuery {
                 url_key: &url_key,
                 user_agent,
@@ -128,18 +124,20 @@ pub(super) async fn find(
     let read = move || Document::from_response(loaded.response, fetched_at);
     let (mut document, body) = blocking_of(bytes, read).await?;
     document.url.clone_from(&spec.url);
+    let user_agent = kept_agent(spec, mode);
+    let page_key = PageKey::new(project, &url_key, &user_agent, mode);
     let page = NewPage {
         project,
         run: None,
         url: spec.url.clone(),
-        url_key: url_key.clone(),
+        url_key,
         final_url: document.final_url.clone(),
         status: document.status,
         bytes: document.bytes,
         fetched_at,
         content_hash: Some(document.content_hash.clone()),
         kind: document.kind,
-        user_agent: user_agent.clone(),
+        user_agent,
         cloud_mode: mode,
         headers: serde_json::to_string(&document.headers)
             .map_err(|error| ScanError::Internal(error.to_string()))?,
@@ -148,7 +146,7 @@ pub(super) async fn find(
     };
     Ok(SourcedPage {
         document,
-        page_key: PageKey::new(project, &url_key, user_agent, mode),
+        page_key,
         row: PageRow::New(Box::new(page)),
         picture,
         screenshots,
@@ -207,6 +205,7 @@ async fn load(
         url: spec.url.clone(),
         user_agent: user_agent.map(str::to_owned),
         proxy: project_proxy(principal)?,
+        follow_refresh: spec.follow_refresh,
         spent: charge.spent.clone(),
         ..Job::default()
     };
@@ -310,9 +309,10 @@ pub(super) fn check_mode(scans: &Scans, mode: CloudMode) -> Result<(), ScanError
     }
 }
 
-/// The stored modes that answer a mode: `auto` is stored as the mode it resolved to.
-const fn stored_modes(mode: CloudMode) -> &'static [CloudMode] {
-    match mode {
+/// The stored modes that answer a scan: `auto` is stored as the mode it resolved to.
+fn stored_modes(spec: &ScanSpec) -> &'static [CloudMode] {
+    match spec.cloud_mode {
+        CloudMode::Auto if spec.browsing.needs_browser() => &[CloudMode::Browser],
         CloudMode::Auto => &[CloudMode::Browser, CloudMode::None],
         CloudMode::None => &[CloudMode::None],
         CloudMode::Browser => &[CloudMode::Browser],

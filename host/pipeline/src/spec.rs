@@ -17,6 +17,8 @@ pub struct ScanSpec {
     pub max_age_seconds: Option<u64>,
     /// How the page may be fetched.
     pub cloud_mode: CloudMode,
+    /// Whether a plain request follows refreshes as redirects.
+    pub follow_refresh: bool,
     /// What to extract.
     pub content: Content,
     /// How the page is rendered.

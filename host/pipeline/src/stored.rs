@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use crate::answer::{Article, to_json};
 use crate::blocking::sized;
-use crate::document::Document;
+use crate::document::{Document, joined};
 use crate::error::ScanError;
 use crate::extract_fields::{Extracted, FieldError, split_stored};
 use crate::extractor_options::{ExtractorOptions, options_of};
@@ -119,7 +119,8 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
-    /// What was converted to HTML, or why there is no content, if the body is not HTML.
+    /// That the page is incomplete; and what was converted to HTML, or why there is no content, if the body is
+    /// not HTML.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub notice: Option<String>,
@@ -156,7 +157,8 @@ pub struct StoredContent {
     kept: Option<Box<RawValue>>,
     /// Extractors that failed.
     pub errors: Vec<RoleError>,
-    /// What was converted to HTML, or why there is no content, if the body is not HTML.
+    /// That the page is incomplete; and what was converted to HTML, or why there is no content, if the body is
+    /// not HTML.
     pub notice: Option<String>,
 }
 
@@ -273,7 +275,8 @@ impl Pipeline {
         parts: Parts,
         options: &ExtractorOptions,
     ) -> Result<StoredContent, StoredError> {
-        let without_body = Document::notice_without_body(&record.page);
+        let lack = Document::lack_without_body(&record.page);
+        let why_none = Document::never_had_content(&record.page);
         let Some(mut document) = Document::from_store(store, project, record.page) else {
             if parts.html || parts.markdown || parts.article {
                 return Err(StoredError::NoBody);
@@ -283,13 +286,13 @@ impl Pipeline {
                 .filter(|json| is_kept_content(json))
                 .and_then(|json| RawValue::from_string(json).ok());
             // What has no content has none without its body either.
-            let notice = without_body.filter(|_| kept.is_none());
-            if kept.is_none() && notice.is_none() {
+            let why_none = why_none.filter(|_| kept.is_none());
+            if kept.is_none() && why_none.is_none() {
                 return Err(StoredError::NoBody);
             }
             return Ok(StoredContent {
                 kept,
-                notice,
+                notice: joined(lack, why_none),
                 ..StoredContent::default()
             });
         };

@@ -192,15 +192,6 @@ impl Running {
     }
 }
 
-/// Waits for SIGTERM or SIGINT.
-///
-/// # Errors
-/// When the signal handlers cannot be installed.
-pub async fn stop_signal() -> std::io::Result<()> {
-    StopSignals::listen()?.next().await;
-    Ok(())
-}
-
 /// SIGTERM and SIGINT, from now on: one that comes between two waits is not lost.
 #[derive(Debug)]
 pub struct StopSignals {

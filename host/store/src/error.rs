@@ -33,8 +33,9 @@ impl StoreError {
     /// busy or full, and did not reject the data.
     pub fn is_transient(&self) -> bool {
         /// PostgreSQL's error classes of connection failures, rollbacks, insufficient resources and
-        /// operator intervention; SQLite's busy, locked, I/O and full.
-        const CLASSES: [&str; 4] = ["08", "40", "53", "57"];
+        /// operator intervention, and its error of a server that only reads, as after a failover;
+        /// SQLite's busy, locked, I/O and full.
+        const CLASSES: [&str; 5] = ["08", "25006", "40", "53", "57"];
         const SQLITE: [i32; 4] = [5, 6, 10, 13];
         match self {
             Self::Blobs(error) => error.is_transient(),

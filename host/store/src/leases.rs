@@ -1,9 +1,12 @@
 //! Code shared by the leases of runs, jobs and exports. All tables have `status`, `lease_owner` and
 //! `lease_until`; a lease ends at `lease_until`, and 0 is none.
 
-use chrono::{DateTime, Utc};
+use std::fmt::Display;
 
-use crate::db::{Db, per_database, read};
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::ProjectId;
+
+use crate::db::{Db, none_of, per_database, read};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
@@ -13,6 +16,40 @@ pub(crate) enum Leased {
     Runs,
     Jobs,
     Exports,
+}
+
+/// What a worker does not lease.
+#[derive(Clone, Debug)]
+pub struct Except<Id> {
+    /// Work of these projects, which have their share.
+    pub projects: Vec<ProjectId>,
+    /// What the worker works on already, even if its lease has run out.
+    pub own: Vec<Id>,
+    /// What any worker leased and has not handed back, even if its lease has run out.
+    pub leased: bool,
+}
+
+impl<Id> Default for Except<Id> {
+    fn default() -> Self {
+        Self {
+            projects: Vec::new(),
+            own: Vec::new(),
+            leased: false,
+        }
+    }
+}
+
+impl<Id: Display> Except<Id> {
+    /// A condition on a row of this alias, to be appended to others.
+    pub(crate) fn sql(&self, row: &str) -> String {
+        let projects = none_of(&format!("{row}.project_id"), &self.projects);
+        let own = none_of(&format!("{row}.id"), &self.own);
+        let leased = match self.leased {
+            true => format!(" AND {row}.lease_owner IS NULL"),
+            false => String::new(),
+        };
+        format!("{projects}{own}{leased}")
+    }
 }
 
 impl Leased {

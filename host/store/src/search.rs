@@ -8,6 +8,7 @@
 //! document per URL that answered: its newest page. `core::words` defines what a word is; the databases only
 //! store words.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
@@ -15,6 +16,7 @@ use orbweaver_core::words::Term;
 
 use crate::db::{Db, by_project, per_database, pieces, read_replica, transact};
 use crate::error::StoreError;
+use crate::indexed_key::indexed_key;
 use crate::store::Store;
 
 /// Pages that are indexed in one transaction on PostgreSQL. It locks them: a run that is deleted meanwhile
@@ -82,6 +84,30 @@ pub(crate) struct NewDocument<'a> {
     pub(crate) words: &'a PageWords,
 }
 
+/// The keys of a document as rows have them.
+struct Keys<'a> {
+    url: Cow<'a, str>,
+    asked: Option<Cow<'a, str>>,
+}
+
+impl<'a> Keys<'a> {
+    fn of(document: &NewDocument<'a>) -> Self {
+        Self {
+            url: indexed_key(document.url_key),
+            asked: document.asked_key.map(indexed_key),
+        }
+    }
+
+    /// The document with these keys.
+    fn put<'k>(&'k self, document: &NewDocument<'k>) -> NewDocument<'k> {
+        NewDocument {
+            url_key: &self.url,
+            asked_key: self.asked.as_deref(),
+            ..*document
+        }
+    }
+}
+
 #[derive(sqlx_macros::FromRow)]
 struct KnownRow {
     page_id: i64,
@@ -125,9 +151,13 @@ per_database! {
         conn: &mut Conn,
         documents: &[NewDocument<'_>],
     ) -> Result<(), StoreError> {
-        let mut wanted = youngest(documents, |document| Some(document.url_key));
+        let keys: Vec<Keys<'_>> = documents.iter().map(Keys::of).collect();
+        let documents = documents.iter().zip(&keys);
+        let documents: Vec<NewDocument<'_>> =
+            documents.map(|(document, keys)| keys.put(document)).collect();
+        let mut wanted = youngest(&documents, |document| Some(document.url_key));
         // URLs that lead to another one now.
-        let left = youngest(documents, |document| document.asked_key);
+        let left = youngest(&documents, |document| document.asked_key);
         wanted.retain(|key, new| !has_younger(&left, *key, new.page));
         // By project and URL, so that two nodes never wait for each other.
         let keys: BTreeSet<(ProjectId, &str)> =

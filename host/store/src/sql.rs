@@ -36,8 +36,10 @@ pub(crate) mod lite {
     pub(crate) use crate::plugins::lite as plugins;
     pub(crate) use crate::quota::reservations::lite as reservations;
     pub(crate) use crate::quota::usage::lite as usage;
+    pub(crate) use crate::runs::baseline::lite as baselines;
     pub(crate) use crate::runs::parts::lite as run_parts;
     pub(crate) use crate::runs::rows::lite as runs;
+    pub(crate) use crate::runs::slots::lite as slots;
     pub(crate) use crate::search::lite as search;
     pub(crate) use crate::settings::lite as settings;
     pub(crate) use crate::webhook::feed::lite as page_feeds;
@@ -76,8 +78,10 @@ pub(crate) mod pg {
     pub(crate) use crate::plugins::pg as plugins;
     pub(crate) use crate::quota::reservations::pg as reservations;
     pub(crate) use crate::quota::usage::pg as usage;
+    pub(crate) use crate::runs::baseline::pg as baselines;
     pub(crate) use crate::runs::parts::pg as run_parts;
     pub(crate) use crate::runs::rows::pg as runs;
+    pub(crate) use crate::runs::slots::pg as slots;
     pub(crate) use crate::search::pg as search;
     pub(crate) use crate::settings::pg as settings;
     pub(crate) use crate::webhook::feed::pg as page_feeds;

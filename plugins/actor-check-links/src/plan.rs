@@ -37,10 +37,8 @@ impl Plan {
     pub fn of_page(page: &Page<'_>) -> Result<Self, Error> {
         let mut plan = Self::default();
         let own = Resolved::parse(page.final_url());
-        for node in page.view()?.elements() {
-            if !matches!(node.tag(), tag::A | tag::AREA) {
-                continue;
-            }
+        let links = |id| matches!(id, tag::A | tag::AREA);
+        for node in page.view()?.tagged_outside_templates(links) {
             let href = node
                 .attr(attr::HREF)
                 .or_else(|| node.attr(attr::XLINK_HREF));

@@ -85,6 +85,19 @@ fn a_page_with_every_kind_of_link() {
 }
 
 #[test]
+fn a_template_is_no_part_of_the_page() {
+    let page = "<a href=/works>Works</a>\
+                <template><a href=/gone>x</a><map><area href=/map></map></template>";
+    let site = Site::default()
+        .page(Document::new("https://site.example/", page))
+        .page(at("/works", 200));
+    let found = check(site, json!({"url": "https://site.example/"})).expect("an answer");
+    let items = found["items"].as_array().expect("items");
+    let urls: Vec<_> = items.iter().map(|item| item["url"].as_str()).collect();
+    assert_eq!(urls, [Some("https://site.example/works")], "{found}");
+}
+
+#[test]
 fn the_results_of_a_list_are_in_its_order() {
     let urls = json!([
         "https://site.example/error",

@@ -42,7 +42,8 @@ impl Side {
     pub fn of(page: &Page<'_>) -> Result<Self, Error> {
         let view = page.view()?;
         let mut side = Self::default();
-        for node in view.elements() {
+        let wanted = |id| matches!(id, tag::A | tag::AREA | tag::H1..=tag::H6);
+        for node in view.tagged_outside_templates(wanted) {
             match node.tag() {
                 tag::A | tag::AREA => side.link(page, node),
                 tag::H1 | tag::H2 | tag::H3 | tag::H4 | tag::H5 | tag::H6

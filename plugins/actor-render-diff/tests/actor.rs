@@ -91,6 +91,17 @@ fn samples_are_limited_to_25_but_counts_are_not() {
 }
 
 #[test]
+fn a_template_is_no_part_of_the_page() {
+    let page = "<body><h1>Tea</h1><a href=/green>Green</a>\
+                <template><h2>{{name}}</h2><a href=/{{id}}>{{name}}</a></template>";
+    let found = compare(page, page);
+    for side in ["static", "rendered"] {
+        assert_eq!(found[side]["link_count"], 1, "{found}");
+        assert_eq!(found[side]["heading_count"], 1, "{found}");
+    }
+}
+
+#[test]
 fn a_second_copy_of_an_object_is_new() {
     let object = "<script type=application/ld+json>{\"@type\":\"Offer\",\"price\":1}</script>";
     let delta = &compare(object, &object.repeat(3))["delta"];

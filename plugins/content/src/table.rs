@@ -84,13 +84,24 @@ impl Shape {
     /// Reads a table's rows. `spans` is working memory: rows that are still taken, by column.
     /// `shows` tells whether a cell has something to show.
     pub fn of<'a>(table: Node<'a>, spans: &mut Vec<u32>, shows: impl Fn(Node<'a>) -> bool) -> Self {
+        Self::of_laid_out(table, spans, shows, |_| true)
+    }
+
+    /// Same as [`of`](Self::of), without the cells that are not `laid_out`: these take no place in
+    /// their row.
+    pub fn of_laid_out<'a>(
+        table: Node<'a>,
+        spans: &mut Vec<u32>,
+        shows: impl Fn(Node<'a>) -> bool,
+        laid_out: impl Fn(Node<'a>) -> bool,
+    ) -> Self {
         let mut shape = Self::default();
         // Columns of cells with content, as long as they are one.
         let (mut filled, mut several) = (None, false);
         spans.clear();
         for row in rows(table) {
             let (mut column, mut count, mut heads, mut empty) = (0, 0, 0, 0);
-            for cell in cells(row) {
+            for cell in cells(row).filter(|cell| laid_out(*cell)) {
                 while let Some(taken) = spans.get_mut(column).filter(|s| **s > 0) {
                     *taken -= 1;
                     column += 1;

@@ -4,7 +4,8 @@ use std::cell::Cell;
 
 /// How much work a search with a [`Selector`](crate::Selector) may still do, in units of about ten
 /// nanoseconds: looking at an element, or going from it to another, costs one for every eight bytes
-/// of the selector, reading an attribute one for every four bytes of its value.
+/// of the selector, looking for an attribute one for every eight that the element has, and reading it one
+/// for every four bytes of its value.
 ///
 /// Selectors such as `a ~ b`, `:has()` and `:nth-child()` look at other elements than the one that is
 /// tried, so that the work on a hostile page can grow with the square of its size.
@@ -41,6 +42,12 @@ impl Work {
     #[inline]
     pub(crate) fn element(&self) -> bool {
         self.spend(self.step.get())
+    }
+
+    /// Charges looking for one among this many attributes. Same as [`element`](Self::element).
+    #[inline]
+    pub(crate) fn attrs(&self, count: usize) -> bool {
+        self.spend(1 + count as u64 / 8)
     }
 
     /// Charges reading this many bytes. Same as [`element`](Self::element).

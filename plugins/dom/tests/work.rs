@@ -24,7 +24,14 @@ fn hostile_searches_end_soon_and_say_so() {
         "a".repeat(6_000_000),
         "<p><b>".repeat(20_000)
     );
+    let attrs: String = (0..512).map(|n| format!(" a{n}")).collect();
+    let busy = format!("<p{attrs}>").repeat(2_000);
+    let unlinked = format!("<a{attrs}>").repeat(2_000);
+    let names: Vec<String> = (0..680).map(|n| format!("[b{n}]")).collect();
+    let (names, links) = (names.join(","), [":link"; 680].join(","));
     for (html, css) in [
+        (&busy, names.as_str()),
+        (&unlinked, links.as_str()),
         (&siblings, "p ~ p ~ p ~ i, p:has(~ i)"),
         (&comments, "u ~ i"),
         (&gaps, "b:has(~ u)"),

@@ -39,7 +39,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         office::convert(&body)?
     } else {
         drop(body);
-        feed::convert(page.html())?
+        feed::convert(page.html(), page.final_url())?
     };
     let mut json = Writer::with_capacity(converted.html.len() + converted.html.len() / 8 + 256);
     json.begin_object();

@@ -151,8 +151,14 @@ impl<'a> Walker<'a> {
                     break_line(out);
                     self.ends.push(below.end());
                 }
-                // Some highlighters write a `<code>` per line.
-                tag::CODE if below.next_sibling().is_some_and(|n| n.tag() == tag::CODE) => {
+                // Some highlighters write a `<code>` per line, others one for each token of a line
+                // that is an element of its own.
+                tag::CODE
+                    if below.next_sibling().is_some_and(|n| n.tag() == tag::CODE)
+                        && below
+                            .parent()
+                            .is_some_and(|n| n.id() == node.id() || n.tag() == tag::CODE) =>
+                {
                     self.ends.push(below.end());
                 }
                 _ => {}

@@ -2,9 +2,10 @@
 //! only lays out a page is taken apart into blocks.
 
 use orbweaver_content::table::{Align, Shape, colspan, has_content, is_content, is_large, rowspan};
-use orbweaver_content::visible;
+use orbweaver_content::visible::{self, Look};
 use orbweaver_sdk::dom::{Node, attr, tag};
 
+use crate::plan::Hidden;
 use crate::walk::{Close, Walker};
 use crate::writer::{Gap, Mode, Space};
 
@@ -38,7 +39,12 @@ impl<'a> Walker<'a> {
                 return self.preformatted(node);
             }
             let mut spans = std::mem::take(&mut self.table.spans);
-            let shape = Shape::of(node, &mut spans, |cell| self.shows(cell));
+            let shape = Shape::of_laid_out(
+                node,
+                &mut spans,
+                |cell| self.shows(cell),
+                |cell| !self.is_hidden_cell(cell),
+            );
             spans.clear();
             self.table = Table {
                 spans,
@@ -54,6 +60,17 @@ impl<'a> Walker<'a> {
         }
         self.push(node, Close::Block);
         node.id() + 1
+    }
+
+    /// Whether a cell is left out since it is hidden. The cells behind it move up into its place,
+    /// as they do in a browser.
+    fn is_hidden_cell(&self, cell: Node<'a>) -> bool {
+        let is_left_out = match self.plan.hidden {
+            Hidden::Omit => true,
+            Hidden::Show => false,
+            Hidden::Planned => self.plan.skips.binary_search(&cell.id()).is_ok(),
+        };
+        is_left_out && visible::look(cell, cell.tag()) == Look::Hidden
     }
 
     /// Whether a cell has something to show. Of a large one only the plan is asked.
@@ -134,7 +151,9 @@ impl<'a> Walker<'a> {
     pub(crate) fn pass_in_table(&mut self, node: Node<'a>) {
         match node.tag() {
             tag::TR if self.in_table() => self.skip_row(),
-            tag::TD | tag::TH if self.in_table() && self.table.in_row => {
+            tag::TD | tag::TH
+                if self.in_table() && self.table.in_row && !self.is_hidden_cell(node) =>
+            {
                 self.enter_cell(node);
                 self.close_cell();
             }

@@ -368,6 +368,20 @@ fn a_row_that_is_left_out_moves_no_cell_out_of_its_table() {
 }
 
 #[test]
+fn a_hidden_column_leaves_no_empty_one() {
+    let html = page(&format!(
+        "{}<table><tr><th>Year</th><th style='display:none'>Id</th><th align=right>Bird</th></tr>\
+         <tr><td>1940</td><td style='display:none'>7</td><td>a weaver of the south</td></tr></table>{}",
+        paragraph("roof"),
+        paragraph("tube")
+    ));
+    let markdown = main_content(&html);
+    let table = "| Year | Bird |\n| --- | ---: |\n| 1940 | a weaver of the south |\n";
+    assert!(markdown.contains(table), "{markdown}");
+    assert_eq!(read(&markdown), words(&article(&html)), "{markdown}");
+}
+
+#[test]
 fn content_that_begins_with_its_headline_does_not_say_it_twice() {
     let html = format!(
         "<title>Nests of weavers - Birds</title><meta property=og:type content=article><body>\

@@ -257,3 +257,23 @@ fn the_language_is_the_root_s_then_content_language() {
     let several = Document::new("https://e.org/", "").header("Content-Language", "nl, en");
     assert_eq!(metadata_of(several)["lang"], Value::Null);
 }
+
+#[test]
+fn a_language_that_cannot_be_detected_is_not_that_of_a_neighbour() {
+    for text in [
+        "Ísland er eyríki í Norður-Atlantshafi. Höfuðborgin er Reykjavík og þar býr um þriðjungur þjóðarinnar.",
+        "Қазақстан — Орталық Азиядағы мемлекет. Астанасы — Астана қаласы. Мемлекеттік тілі — қазақ тілі.",
+    ] {
+        let found = metadata(&format!("<main><p>{text}</p></main>"));
+        assert_eq!(found["lang"], Value::Null, "{text}");
+        assert_eq!(found["lang_source"], Value::Null, "{text}");
+    }
+}
+
+#[test]
+fn every_author_of_repeated_metas_is_named() {
+    let found = metadata(
+        "<html lang=sv><meta name=author content='Per Larsson'><meta name=author content='Bo Lim'>",
+    );
+    assert_eq!(found["author"], "Per Larsson, Bo Lim");
+}

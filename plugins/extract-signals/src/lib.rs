@@ -2,6 +2,7 @@
 
 mod directives;
 mod links;
+mod refresh;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,6 +57,8 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     w.key("hreflang").object(|w| languages(page, &head, w));
     w.key("ai_directives")
         .object(|w| directives::ai(page, view, &head, &directives, w));
+    w.key("refresh");
+    refresh::write(page, view, &mut w);
     let counts = count(&views);
     w.key("word_count").int(counts.words());
     w.key("char_count").int(counts.chars());

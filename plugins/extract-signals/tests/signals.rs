@@ -82,7 +82,7 @@ fn a_page_in_a_noscript_has_its_signals() {
 #[test]
 fn a_bare_page_has_every_field_of_the_contract() {
     let found = signals("<p>Hello, world");
-    for key in ["title", "description", "canonical", "lang"] {
+    for key in ["title", "description", "canonical", "lang", "refresh"] {
         assert_eq!(found[key], Value::Null, "{key}");
     }
     for key in [
@@ -145,6 +145,38 @@ fn language_versions_are_pages_with_an_address() {
     assert_eq!(
         found["hreflang"],
         json!({"de": "https://www.example.org/de/", "fr": "https://www.example.org/fr/"})
+    );
+}
+
+#[test]
+fn a_refresh_is_that_of_the_header_or_of_a_meta() {
+    let meta = |content: &str| {
+        signals(&format!(
+            "<base href=/b/><meta http-equiv=' Refresh' content='{content}'>"
+        ))["refresh"]
+            .clone()
+    };
+    assert_eq!(
+        meta("5; url=next?a&amp;b"),
+        json!({"seconds": 5, "url": "https://www.example.org/b/next?a&b"})
+    );
+    assert_eq!(meta("300"), json!({"seconds": 300, "url": null}));
+    assert_eq!(
+        meta("0;url=mailto:a@b.example"),
+        json!({"seconds": 0, "url": "mailto:a@b.example"})
+    );
+    assert_eq!(meta("soon"), Value::Null);
+    for html in [
+        "<noscript><meta http-equiv=refresh content='0;url=/x'></noscript>",
+        "<template><meta http-equiv=refresh content='0;url=/x'></template>",
+    ] {
+        assert_eq!(signals(html)["refresh"], Value::Null, "{html}");
+    }
+    let html = "<base href=/b/><meta http-equiv=refresh content='0;url=/meta'>";
+    let document = Document::new("https://e.org/dir/page", html).header("Refresh", "1;url=header");
+    assert_eq!(
+        signals_of(document)["refresh"],
+        json!({"seconds": 1, "url": "https://e.org/dir/header"})
     );
 }
 

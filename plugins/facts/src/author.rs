@@ -23,10 +23,10 @@ pub fn decide<'n>(
     nearby: impl Fn() -> &'n Nearby,
     site: &Site,
 ) -> Option<String> {
-    let stated = Stated::of(things);
+    let stated = Stated::of(things, sources.language);
     let named = [
         stated.of_text,
-        metas(sources.head, marks.items),
+        metas(sources, marks.items, site),
         stated.persons,
         marks.author.names(),
         marks.linked.names(),
@@ -70,7 +70,8 @@ fn is_organisation(name: &str) -> bool {
 
 /// Authors named in metas. `article:author` is a profile's URL on many sites; that names
 /// nobody.
-fn metas(head: &Head<'_>, items: Items) -> Option<String> {
+fn metas(sources: &Sources<'_>, items: Items, site: &Site) -> Option<String> {
+    let head = sources.head;
     const NAMES: &[&str] = &[
         "author",
         "article:author",
@@ -112,13 +113,15 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
         {
             let content = readable(content);
             let turned = turned(name, &content);
-            let person = turned.or_else(|| names::name(&content));
+            let person = turned.or_else(|| names::stated(&content, sources.language));
             if let Some(person) = person.filter(|person| !found.contains(person)) {
                 found.push(person);
             }
         }
         // These are lists, with a meta for each author; elsewhere the first is the page's.
-        if !LISTS.contains(name) {
+        let is_list =
+            LISTS.contains(name) || *name == "author" && is_list_of_people(&found, head, site);
+        if !is_list {
             found.truncate(1);
         }
         if !found.is_empty() {
@@ -126,6 +129,23 @@ fn metas(head: &Head<'_>, items: Items) -> Option<String> {
         }
     }
     None
+}
+
+/// Whether repeated metas name the authors of a text, one each, and not a site or its maker, too.
+fn is_list_of_people(names: &[String], head: &Head<'_>, site: &Site) -> bool {
+    /// Programs that write a meta for each author.
+    const PROGRAMS: &[&str] = &["pandoc", "quarto"];
+    let is_person = |name: &String| {
+        names::is_person(name)
+            && !names::tells_of_person(name, "")
+            && !is_organisation(name)
+            && !site.is_name(name)
+    };
+    let by_program = |generator: &str| {
+        let generator = generator.to_ascii_lowercase();
+        PROGRAMS.iter().any(|known| generator.starts_with(known))
+    };
+    names.iter().all(is_person) || head.all(&["generator"]).any(by_program)
 }
 
 /// The name in a meta of libraries, which put the family name first: "Lee, Ann". Two full names are a
@@ -150,13 +170,13 @@ struct Stated {
 }
 
 impl Stated {
-    fn of(things: &[Thing<'_>]) -> Self {
+    fn of(things: &[Thing<'_>], language: &str) -> Self {
         let mut stated = Self::default();
         // Each look-up of a reference reads all objects' ids.
         let mut references = 16;
         for thing in things.iter().filter(|thing| !thing.is_answer()) {
             let Some(author) = thing.author else { continue };
-            let (persons, organisations) = people(author, things, &mut references);
+            let (persons, organisations) = people(author, things, language, &mut references);
             if thing.is_text() {
                 stated.of_text = persons.clone();
             }
@@ -175,6 +195,7 @@ impl Stated {
 fn people(
     json: &str,
     things: &[Thing<'_>],
+    language: &str,
     references: &mut u32,
 ) -> (Option<String>, Option<String>) {
     const MAX_AUTHORS: usize = 20;
@@ -211,7 +232,7 @@ fn people(
             let name = if is_organisation {
                 Some(text)
             } else {
-                names::name(&text)
+                names::stated(&text, language)
             };
             if let Some(name) =
                 name.filter(|n| !n.is_empty() && !n.contains("://") && !list.contains(n))

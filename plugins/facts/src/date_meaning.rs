@@ -1,5 +1,10 @@
 //! The meaning of a date by the words beside it, in many languages.
 
+mod words;
+
+pub use words::{CHANGED, PUBLISHED};
+use words::{DONE_BY, EDITED, ENDS, LABELS, OF_SUBJECT, RELEASED};
+
 /// What a text says of the date beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DateMeaning {
@@ -25,154 +30,21 @@ pub struct Stamp {
     pub doubt: u8,
 }
 
-/// Words for a change, in lower case.
-pub const CHANGED: &[&str] = &[
-    "updat",
-    "modif",
-    "revis",
-    "last edited",
-    "last reviewed",
-    "aktualisier",
-    "stand:",
-    "zuletzt",
-    "mis à jour",
-    "mise à jour",
-    "actualiz",
-    "atualiz",
-    "alterad",
-    "aggiorna",
-    "bijgewerkt",
-    "gewijzigd",
-    "uppdater",
-    "opdater",
-    "oppdater",
-    "päivit",
-    "aktualiz",
-    "zmodyfik",
-    "frissít",
-    "módosít",
-    "actualiza",
-    "обновл",
-    "измен",
-    "оновл",
-    "актуализ",
-    "ενημερ",
-    "güncelle",
-    "diperbarui",
-    "diubah",
-    "cập nhật",
-    "แก้ไข",
-    "อัปเดต",
-    "อัพเดท",
-    "עודכן",
-    "עדכון",
-    "تحديث",
-    "بروزرسانی",
-    "अपडेट",
-    "হালনাগাদ",
-    "更新",
-    "修订",
-    "修改",
-    "업데이트",
-    "수정",
-];
-
-/// Words for the release of a product, in lower case.
-const RELEASED: &[&str] = &[
-    "release date",
-    "erscheinungsdatum",
-    "date de sortie",
-    "fecha de lanzamiento",
-    "data de lançamento",
-    "data di uscita",
-    "releasedatum",
-    "data wydania",
-    "дата выхода",
-    "дата виходу",
-    "çıkış tarihi",
-    "発売日",
-    "发行日期",
-    "發行日期",
-    "출시일",
-];
-
-/// Words for the end of an offer or an event, in lower case.
-const ENDS: &[&str] = &[
-    "ends on",
-    "ends:",
-    "ending",
-    "until",
-    "expires",
-    "expiry",
-    "deadline",
-    "valid through",
-    "closing date",
-    "gültig bis",
-    "endet",
-    "jusqu",
-    "válido hasta",
-    "scadenza",
-];
-
-/// Words for a publication, in lower case.
-pub const PUBLISHED: &[&str] = &[
-    "publi",
-    "posted",
-    "posté",
-    "released",
-    "created",
-    "veröffentlicht",
-    "erschien",
-    "erstellt",
-    "geplaatst",
-    "gepubliceerd",
-    "skapad",
-    "oprettet",
-    "opprettet",
-    "julkaist",
-    "dodano",
-    "zverejn",
-    "zveřejn",
-    "vydáno",
-    "közzét",
-    "megjelen",
-    "inserito",
-    "postado",
-    "опублик",
-    "дата публ",
-    "размещ",
-    "опублік",
-    "δημοσι",
-    "yayın",
-    "diterbitkan",
-    "đăng",
-    "เผยแพร่",
-    "โพสต์",
-    "פורסם",
-    "نشر",
-    "انتشار",
-    "प्रकाशित",
-    "প্রকাশ",
-    "发布",
-    "發布",
-    "發表",
-    "发表",
-    "公開",
-    "投稿日",
-    "掲載",
-    "등록",
-    "입력",
-    "게시",
-    "작성",
-    "first published",
-    "date:",
-    "datum:",
-    "fecha:",
-    "data:",
-    "дата:",
-];
-
 impl DateMeaning {
+    /// Whether a property of Microdata is a date of what the page is about, and neither that of its
+    /// publication nor that of a change: `birthDate`, `startDate`, `validThrough`.
+    pub fn is_of_subject(properties: &str) -> bool {
+        /// What the names that systems make up for the page's own dates have in them.
+        const OF_PAGE: &[&str] = &["publi", "pub", "post", "modif", "updat", "creat", "upload"];
+        properties.split_ascii_whitespace().any(|property| {
+            let property = property.to_ascii_lowercase();
+            let is_date = property.len() > 4
+                && (property.ends_with("date") || property.ends_with("time"))
+                || property.starts_with("valid");
+            is_date && !OF_PAGE.iter().any(|word| property.contains(word))
+        })
+    }
+
     /// By the texts before the date, nearest first, and by the class of its element.
     pub fn by(labels: &[&str], updated: bool, published: bool) -> Self {
         /// A longer text is no label.
@@ -204,7 +76,20 @@ impl DateMeaning {
             if last(RELEASED).or(last(ENDS)).is_some() {
                 return Self::Other;
             }
-            match (last(CHANGED), last(PUBLISHED)) {
+            let edited = EDITED
+                .iter()
+                .filter(possible)
+                .filter_map(|word| beginning(&label, word));
+            let (changed, published) = (last(CHANGED).max(edited.max()), last(PUBLISHED));
+            // "Effective date:" has a word for the page's own date in it.
+            let is_told = |word: &&str| !word.ends_with(':') && label.contains(*word);
+            if of_subject(&label, possible)
+                && changed.is_none()
+                && !(published.is_some() && PUBLISHED.iter().any(is_told))
+            {
+                return Self::Other;
+            }
+            match (changed, published) {
                 (Some(changed), Some(published)) if published > changed => return Self::Published,
                 (Some(_), _) => return Self::Modified,
                 (None, Some(_)) => return Self::Published,
@@ -217,6 +102,50 @@ impl DateMeaning {
             _ => Self::Nothing,
         }
     }
+}
+
+/// Where one of `EDITED` begins a word, and nobody's name follows.
+fn beginning(label: &str, word: &str) -> Option<usize> {
+    /// Most words of a label: a sentence may tell of changes to anything.
+    const MAX_WORDS: usize = 8;
+    let begins = |at: &usize| {
+        let before = label.get(..*at).unwrap_or("");
+        let behind = label.get(at + word.len()..).unwrap_or("");
+        let behind = behind.trim_start_matches(char::is_alphabetic);
+        let next = behind.split_whitespace().next().unwrap_or("");
+        !before.ends_with(char::is_alphabetic) && !DONE_BY.contains(&next)
+    };
+    let mut places = label.rmatch_indices(word).map(|(at, _)| at);
+    let found = places.find(begins)?;
+    (label.split_whitespace().take(MAX_WORDS + 1).count() <= MAX_WORDS).then_some(found)
+}
+
+/// Whether a label tells of a day of what the page is about. A longer text is a sentence, in which such
+/// a word says nothing of the date behind it.
+fn of_subject(label: &str, possible: impl Fn(&&&str) -> bool) -> bool {
+    /// Most words of a label.
+    const MAX_WORDS: usize = 5;
+    /// Most characters where words are not divided.
+    const MAX_DENSE: usize = 10;
+    if label.split_whitespace().take(MAX_WORDS + 1).count() > MAX_WORDS {
+        return false;
+    }
+    let whole = label.trim_matches(|c: char| !c.is_alphanumeric());
+    if LABELS.contains(&whole) {
+        return true;
+    }
+    let is_dense = |word: &str| word.starts_with(|c: char| c >= '\u{3000}');
+    let stands_alone = |at: usize, word: &str| {
+        let before = label.get(..at).unwrap_or("");
+        let behind = label.get(at + word.len()..).unwrap_or("");
+        is_dense(word) && label.chars().take(MAX_DENSE + 1).count() <= MAX_DENSE
+            || !before.ends_with(char::is_alphanumeric)
+                && !behind.starts_with(char::is_alphanumeric)
+    };
+    OF_SUBJECT
+        .iter()
+        .filter(|word| possible(word))
+        .any(|word| label.rfind(word).is_some_and(|at| stands_alone(at, word)))
 }
 
 #[cfg(test)]
@@ -242,6 +171,71 @@ mod tests {
             ("Offer ends on", Other),
             ("Valid until", Other),
             ("Press release, published", Published),
+            // Changes.
+            ("Letzte Änderung:", Modified),
+            ("Geändert am", Modified),
+            ("Bearbeitet am", Modified),
+            ("Überarbeitet:", Modified),
+            ("Sist endret:", Modified),
+            ("Senast ändrad", Modified),
+            ("Sidst ændret", Modified),
+            ("Sidan redigerades senast den", Modified),
+            ("Laatste wijziging:", Modified),
+            ("Laatst bewerkt op", Modified),
+            ("Data modyfikacji:", Modified),
+            ("Ostatnia zmiana:", Modified),
+            ("Poslední změna:", Modified),
+            ("Posledná zmena:", Modified),
+            ("Muokattu", Modified),
+            ("Última edición:", Modified),
+            ("Editado em", Modified),
+            ("Отредактировано", Modified),
+            ("Змінено", Modified),
+            ("Последна промяна:", Modified),
+            ("Zadnja izmjena:", Modified),
+            ("Ažurirano:", Modified),
+            ("Τελευταία τροποποίηση:", Modified),
+            ("Son değişiklik:", Modified),
+            ("Révisé le", Modified),
+            ("Actualitzat el", Modified),
+            ("改訂日：", Modified),
+            ("آخر تعديل:", Modified),
+            ("Last changed:", Modified),
+            ("Edited:", Modified),
+            ("Last amended", Modified),
+            ("Edited by Ann Lee,", Nothing),
+            ("Bearbeitet von Ann Lee,", Nothing),
+            ("Länder und Ränder,", Nothing),
+            ("Predigt vom", Nothing),
+            ("verwendret", Nothing),
+            // Days of the subject.
+            ("Born", Other),
+            ("Born:", Other),
+            ("Ann Lee, born", Other),
+            ("Died", Other),
+            ("Founded:", Other),
+            ("Geburtsdatum:", Other),
+            ("Geboren am", Other),
+            ("Née le", Other),
+            ("Nacida el", Other),
+            ("Родился", Other),
+            ("生年月日：", Other),
+            ("When:", Other),
+            ("Effective date:", Other),
+            ("Opened on", Other),
+            ("Joined", Other),
+            ("Registered:", Other),
+            ("Ann Lee, registered nurse", Nothing),
+            // Of a thread.
+            ("Start date", Nothing),
+            ("Borneo,", Nothing),
+            ("新生児の出生率がまた低下した", Nothing),
+            ("Effective Java", Nothing),
+            ("When spiders weave,", Nothing),
+            ("A spider that was born in the garden has left,", Nothing),
+            ("Published by Newly Born Media", Published),
+            ("Founded by weavers, published", Published),
+            ("Date:", Published),
             ("By Ann Lee", Nothing),
             ("", Nothing),
         ] {
@@ -249,5 +243,19 @@ mod tests {
         }
         assert_eq!(DateMeaning::by(&[""], true, false), Modified);
         assert_eq!(DateMeaning::by(&["Posted"], true, false), Published);
+        for (property, expected) in [
+            ("birthDate", true),
+            ("startDate", true),
+            ("x validThrough", true),
+            ("doorTime", true),
+            ("datePublished", false),
+            ("dateModified", false),
+            ("uploadDate", false),
+            ("publishDate", false),
+            ("date", false),
+            ("headline", false),
+        ] {
+            assert_eq!(DateMeaning::is_of_subject(property), expected, "{property}");
+        }
     }
 }

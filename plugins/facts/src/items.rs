@@ -19,6 +19,11 @@ impl Items {
         }
     }
 
+    /// The first heading of the first level.
+    pub fn heading(self) -> Option<u32> {
+        self.heading
+    }
+
     /// Whether a property belongs to what others say about the page's subject: comments and
     /// reviews have authors and dates of their own. So has what stands inside of them. A page may
     /// be a review itself, which then has the page's heading.

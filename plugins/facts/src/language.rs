@@ -1,5 +1,6 @@
 //! The language of a text, where the page declares none.
 
+mod foreign;
 mod function_words;
 
 use orbweaver_markup::{Token, Tokens, names};
@@ -57,6 +58,9 @@ pub fn of_text(text: &str) -> Option<&'static str> {
     if weights.take(FEWEST_LETTERS).sum::<usize>() < FEWEST_LETTERS {
         return None;
     }
+    if foreign::is_foreign(parts(text, GLANCE)) {
+        return None;
+    }
     let mut counts = Counts::default();
     for part in parts(text, GLANCE) {
         counts.read(part);
@@ -68,7 +72,7 @@ pub fn of_text(text: &str) -> Option<&'static str> {
             sample.push(' ');
         }
         let found = whatlang::detect(&sample).filter(whatlang::Info::is_reliable)?;
-        tag_of(found.lang().code())
+        tag_of(found.lang().code()).filter(|tag| !counts.rule_out(tag))
     })
 }
 

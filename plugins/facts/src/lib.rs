@@ -9,6 +9,7 @@ mod author;
 mod class;
 mod date_meaning;
 pub mod dates;
+mod footers;
 mod headline;
 mod image;
 mod items;
@@ -23,6 +24,7 @@ mod profile;
 mod publication_dates;
 mod site;
 mod stamps;
+mod teasers;
 mod text;
 mod things;
 mod together;
@@ -87,7 +89,7 @@ impl Facts {
     /// Decides the facts of a page.
     pub fn of(sources: &Sources<'_>) -> Self {
         let things = things::read(sources.objects);
-        let marks = Marks::of(sources.view);
+        let marks = Marks::of(sources);
         let site = Site::of(sources, &things);
         let things = own::first(things, sources, &marks, &site);
         let titles = headline::decide(sources, &things, &marks, &site);

@@ -1,12 +1,14 @@
 //! Elements of the document that state facts: headings, Microdata, `time`.
 
-use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
+use orbweaver_sdk::dom::{Namespace, Node, attr, tag};
 use orbweaver_sdk::text::line;
 
+use crate::Sources;
 use crate::image::Images;
 use crate::items::Items;
 use crate::linked::Linked;
 use crate::names;
+use crate::teasers::Teasers;
 use crate::text::MAX_BYTES;
 use crate::together::Together;
 
@@ -42,10 +44,10 @@ pub struct Marks {
     pub author: Together,
     /// The texts of the first `rel=author` and of those beside it.
     pub linked: Together,
-    /// Microdata's dates and `<time pubdate>`, as written.
-    pub published: Option<String>,
-    /// Microdata's `dateModified`, as written.
-    pub modified: Option<String>,
+    /// Microdata's first dates and `<time pubdate>`, as written.
+    pub published: Vec<String>,
+    /// Microdata's first `dateModified`, as written.
+    pub modified: Vec<String>,
     /// Microdata's images.
     pub images: Images,
     /// Links to the content's tags and categories.
@@ -54,12 +56,14 @@ pub struct Marks {
 
 impl Marks {
     /// Reads a document in one pass.
-    pub fn of(view: &View<'_>) -> Self {
+    pub fn of(sources: &Sources<'_>) -> Self {
+        let view = sources.view;
         let mut marks = Self {
             items: Items::of(view),
             ..Self::default()
         };
         let items = marks.items;
+        let mut teasers = Teasers::of(sources, items.heading());
         let (mut main, mut article) = (None, None);
         for node in view.elements() {
             if node.tag() == tag::A {
@@ -79,13 +83,22 @@ impl Marks {
                 }
                 tag::MAIN => main = main.or(Some(node.id())),
                 tag::ARTICLE => article = article.or(Some(node.id())),
-                tag::TIME if marks.time(node) => continue,
-                tag::A if has(node, attr::REL, "author") && !items.answers(node) => {
+                tag::TIME if marks.date(node, &mut teasers) => continue,
+                _ if is_property && marks.date(node, &mut teasers) => continue,
+                tag::A
+                    if has(node, attr::REL, "author")
+                        && !items.answers(node)
+                        && (!marks.linked.is_empty() || !teasers.holds(node)) =>
+                {
                     marks.linked.add(node, || names::person(node));
                 }
                 _ => {}
             }
-            if is_property && has(node, attr::ITEMPROP, "author") && !items.answers(node) {
+            let is_author = is_property && has(node, attr::ITEMPROP, "author");
+            if is_author
+                && !items.answers(node)
+                && (!marks.author.is_empty() || !teasers.holds(node))
+            {
                 marks.author.add(node, || named(node));
             }
         }
@@ -99,11 +112,13 @@ impl Marks {
         self.topics.decide()
     }
 
-    /// Reads a `time` element; whether it had a mark.
-    fn time(&mut self, node: Node<'_>) -> bool {
+    /// Reads an element that may be marked as a date; whether it was.
+    fn date(&mut self, node: Node<'_>, teasers: &mut Teasers<'_>) -> bool {
+        /// Values that are kept: "3 days ago" may stand before a date.
+        const MOST: usize = 4;
         let published = has(node, attr::ITEMPROP, "datePublished")
             || has(node, attr::ITEMPROP, "dateCreated")
-            || node.attr_named("pubdate").is_some();
+            || node.tag() == tag::TIME && node.attr_named("pubdate").is_some();
         let items = self.items;
         let slot = if published {
             &mut self.published
@@ -112,8 +127,8 @@ impl Marks {
         } else {
             return false;
         };
-        if slot.is_none() && !items.answers(node) {
-            *slot = time_value(node);
+        if slot.len() < MOST && !items.answers(node) && !teasers.holds(node) {
+            slot.extend(time_value(node));
         }
         true
     }
@@ -174,15 +189,23 @@ fn line_without_controls(node: Node<'_>) -> String {
     }
 }
 
-/// `datetime`, else the text, of a `time` element.
+/// What an element states for programs: `datetime`, else `content`, else the title of an `abbr`.
+pub fn machine_value(node: Node<'_>) -> Option<&str> {
+    let value = |attribute: u16| {
+        let value = node.attr(attribute).map(str::trim);
+        value.filter(|value| !value.is_empty())
+    };
+    let title = || value(attr::TITLE).filter(|_| node.tag() == tag::ABBR);
+    value(attr::DATETIME)
+        .or_else(|| value(attr::CONTENT))
+        .or_else(title)
+}
+
+/// What an element of a date states for programs, else its text.
 pub fn time_value(node: Node<'_>) -> Option<String> {
     /// A longer text is no date.
     const MAX_NODES: u32 = 24;
-    let value = match node
-        .attr(attr::DATETIME)
-        .map(str::trim)
-        .filter(|v| !v.is_empty())
-    {
+    let value = match machine_value(node) {
         Some(value) => value.to_owned(),
         None if node.end() - node.id() <= MAX_NODES => line(node),
         None => return None,

@@ -12,7 +12,7 @@ pub use behind::tells_of_person;
 use behind::{cut, without_role};
 use callings::FORMS;
 pub use people::{inverted, is_and, is_person};
-use words::{INTRODUCTIONS, LABELS, NOT_AUTHORS};
+use words::{INTRODUCTIONS, LABELS, NAMES_TOO, NOT_AUTHORS};
 
 /// Longest name, in bytes and in words.
 const MAX_BYTES: usize = 100;
@@ -22,16 +22,30 @@ const MAX_WORDS: usize = 8;
 /// no name.
 pub fn name(text: &str) -> Option<String> {
     let text = collapse(text);
-    bare(strip_introduction(&text).unwrap_or(&text))
+    bare(introduced(&text, Place::Name).unwrap_or(&text))
+}
+
+/// The name that a page in a language, a BCP 47 tag, states as one: in a meta or in JSON-LD. It may
+/// begin with a word that introduces names or labels elsewhere: "Per Larsson", "Read Montague".
+pub fn stated(text: &str, language: &str) -> Option<String> {
+    let text = collapse(text);
+    let rest = introduced(&text, Place::Stated(language)).unwrap_or(&text);
+    without_rest(rest, |found| {
+        has_form_of_name(found) && (!is_label(found) || is_person(found) && !is_known_label(found))
+    })
 }
 
 /// The name in a text that nothing introduces: without what follows it. Several are divided by
 /// commas.
 pub fn bare(text: &str) -> Option<String> {
-    let text = collapse(text);
+    without_rest(&collapse(text), is_name)
+}
+
+/// The name in a text, if it is one of several people or passes as one.
+fn without_rest(text: &str, is_name: impl Fn(&str) -> bool) -> Option<String> {
     /// Longest list of names, in bytes.
     const MAX_LIST: usize = 2_000;
-    let found = Some(cut(&text)).filter(|found| found.len() <= MAX_LIST)?;
+    let found = Some(cut(text)).filter(|found| found.len() <= MAX_LIST)?;
     let list = |text: &str| people::list(text).map(|people| people.join(", "));
     list(found).or_else(|| {
         let found = without_role(found);
@@ -51,6 +65,50 @@ pub fn person(node: Node<'_>) -> Option<String> {
 
 /// What follows a word that introduces an author, if the text begins with one.
 pub fn strip_introduction(text: &str) -> Option<&str> {
+    introduced(text, Place::Byline)
+}
+
+/// Where a text stands that may begin with an introduction.
+#[derive(Clone, Copy)]
+enum Place<'l> {
+    /// Beside other text.
+    Byline,
+    /// Where a name is marked.
+    Name,
+    /// In a meta or in JSON-LD of a page in this language.
+    Stated(&'l str),
+}
+
+impl Place<'_> {
+    /// Whether a text begins with this known word as an introduction of the rest, and not as a part
+    /// of the name: "Per Larsson", "Di Wu", "Von Miller".
+    fn introduces(self, known: &str, text: &str, rest: &str) -> bool {
+        let Some((_, languages)) = NAMES_TOO.iter().find(|(word, _)| *word == known) else {
+            return true;
+        };
+        if rest.is_empty() || !text.starts_with(char::is_uppercase) {
+            return true;
+        }
+        let names_a_person = || {
+            rest.starts_with(char::is_uppercase)
+                && is_person(&without_role(people::first(cut(rest))))
+        };
+        match self {
+            // The others introduce one word more often than they begin a name: "Von Anna".
+            Self::Byline => known != "per" || names_a_person(),
+            Self::Name => names_a_person(),
+            Self::Stated(language) => {
+                let main = language.split(['-', '_']).next().unwrap_or("");
+                let mut languages = languages.split(' ');
+                let is_used = main.is_empty()
+                    || languages.any(|known| known == "*" || known.eq_ignore_ascii_case(main));
+                is_used && names_a_person()
+            }
+        }
+    }
+}
+
+fn introduced<'t>(text: &'t str, place: Place<'_>) -> Option<&'t str> {
     // Romanian, and others of its family; "De" begins names.
     if let Some(rest) = text.strip_prefix("de ")
         && rest.starts_with(char::is_uppercase)
@@ -69,7 +127,7 @@ pub fn strip_introduction(text: &str) -> Option<&str> {
         let rest_trimmed = rest.trim_start_matches([' ', ':', '：', '\u{a0}']);
         // The word ends here: "Byron" is not introduced by "by".
         let ends = sign || rest.is_empty() || rest_trimmed.len() < rest.len() || spaceless(known);
-        ends.then_some(rest_trimmed)
+        (ends && place.introduces(known, text, rest_trimmed)).then_some(rest_trimmed)
     })
 }
 
@@ -100,6 +158,11 @@ fn after<'t>(text: &'t str, head: &str) -> Option<&'t str> {
 
 /// A few words with a letter among them, which are not known to be something else.
 pub fn is_name(text: &str) -> bool {
+    has_form_of_name(text) && !is_label(text)
+}
+
+/// Whether a text is a few words with a letter among them.
+fn has_form_of_name(text: &str) -> bool {
     let words = text.split(' ').count();
     words <= MAX_WORDS
         && text.len() <= MAX_BYTES
@@ -107,7 +170,6 @@ pub fn is_name(text: &str) -> bool {
             >= if text.is_ascii() { 2 } else { 1 }
         && !text.contains("://")
         && !is_mail(text)
-        && !is_label(text)
 }
 
 /// Whether a text stands beside names but is none.
@@ -115,6 +177,18 @@ pub fn is_label(text: &str) -> bool {
     let lower = text.to_lowercase();
     let lower = lower.trim_matches(|c: char| !c.is_alphanumeric());
     LABELS.contains(&lower) || NOT_AUTHORS.iter().any(|begin| lower.starts_with(begin))
+}
+
+/// Whether a text is a label as a whole, or begins with what begins no name: more than one verb.
+fn is_known_label(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let is_verb = |begin: &str| {
+        begin
+            .strip_suffix(' ')
+            .is_some_and(|verb| !verb.contains(' '))
+    };
+    let begins = |begin: &&str| !is_verb(begin) && lower.starts_with(*begin);
+    LABELS.contains(&lower.as_str()) || NOT_AUTHORS.iter().any(begins)
 }
 
 /// Whether a word is the legal form of a company: "Inc.", "GmbH".
@@ -180,5 +254,56 @@ mod tests {
         ] {
             assert_eq!(name(text).as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_stated_name_may_begin_like_an_introduction_or_a_label() {
+        for (text, language, expected) in [
+            ("Per Larsson", "sv", Some("Per Larsson")),
+            ("Per Olof Larsson", "sv-SE", Some("Per Olof Larsson")),
+            (
+                "Per Larsson och Anna Berg",
+                "sv",
+                Some("Per Larsson, Anna Berg"),
+            ),
+            ("Per Joan Puig", "ca", Some("Joan Puig")),
+            ("Oleh Petrenko", "uk", Some("Oleh Petrenko")),
+            ("Oleh Andi Wijaya", "id", Some("Andi Wijaya")),
+            ("Di Wu", "it", Some("Di Wu")),
+            ("Di Wei Wu", "en", Some("Di Wei Wu")),
+            ("Di Marco Rossi", "it-IT", Some("Marco Rossi")),
+            ("Von Miller", "en", Some("Von Miller")),
+            ("Von Anna Müller", "de", Some("Anna Müller")),
+            (
+                "Von Anna Müller und Jörg Schmidt",
+                "de",
+                Some("Anna Müller, Jörg Schmidt"),
+            ),
+            ("Von Anna Müller, Redakteurin", "DE", Some("Anna Müller")),
+            ("von Anna", "de", Some("Anna")),
+            ("Von der Leyen", "de", Some("Von der Leyen")),
+            ("Par Singh", "fr", Some("Par Singh")),
+            ("por María", "en", Some("María")),
+            ("Author Jones", "en", Some("Author Jones")),
+            ("Author Jane Doe", "en", Some("Jane Doe")),
+            ("Di Marco Rossi", "", Some("Marco Rossi")),
+            ("By Jane Doe", "de", Some("Jane Doe")),
+            ("See Kee Oon", "en", Some("See Kee Oon")),
+            ("Read Montague", "en", Some("Read Montague")),
+            ("Read More", "en", None),
+            ("Sponsored Post", "en", None),
+            ("View all posts", "en", None),
+            ("Updated by Jon Lee", "en", None),
+            ("Reviewed By Jon Lee", "en", None),
+            ("Contact", "en", None),
+        ] {
+            assert_eq!(stated(text, language).as_deref(), expected, "{text}");
+        }
+        // Marked as names, without a language.
+        for text in ["Per Larsson", "Di Wu", "Von Miller", "Oleh Petrenko"] {
+            assert_eq!(name(text).as_deref(), Some(text));
+        }
+        assert_eq!(strip_introduction("Per Larsson"), None);
+        assert_eq!(strip_introduction("Von Anna"), Some("Anna"));
     }
 }

@@ -7,11 +7,13 @@ use crate::Sources;
 use crate::class::Class;
 use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner};
+use crate::footers::{is_footer, is_of_text};
 use crate::items;
-use crate::marks::{Marks, has, time_value};
+use crate::marks::{Marks, has, machine_value, time_value};
 use crate::names;
 use crate::profile::leads_to_profile;
 use crate::stamps::{Dated, dated};
+use crate::teasers::Teasers;
 use crate::together::Place;
 
 /// Nodes after and before the headline that are looked at.
@@ -29,43 +31,6 @@ const MAX_BYLINE_TEXT: usize = 100;
 
 /// Doubt that is added to what stands in the footer.
 const FAR: u8 = 4;
-
-/// Whether an element is the page's own footer, and not that of a post or an item.
-fn is_footer(node: Node<'_>, h1: Option<u32>) -> bool {
-    let named = |name: &str| name.eq_ignore_ascii_case("footer");
-    let is_footer = node.tag() == tag::FOOTER
-        || node.attr(attr::ROLE) == Some("contentinfo")
-        || node.tag() == tag::DIV
-            && (node.attr(attr::ID).is_some_and(named)
-                || node
-                    .attr(attr::CLASS)
-                    .is_some_and(|c| c.split_ascii_whitespace().any(named)));
-    let is_of_part = |around: Node<'_>| {
-        matches!(
-            around.tag(),
-            tag::ARTICLE | tag::LI | tag::BLOCKQUOTE | tag::TD
-        ) && !h1.is_some_and(|h1| (around.id()..around.end()).contains(&h1))
-    };
-    is_footer && !node.ancestors().take(32).any(is_of_part)
-}
-
-/// Whether a footer is that of the page's text: of the only `article` among the nodes that are looked
-/// at, as the HTML standard has it. Articles of comments are none.
-fn is_of_text(footer: Node<'_>, from: u32, to: u32) -> bool {
-    const LEVELS: usize = 32;
-    let mut around = footer.ancestors().take(LEVELS);
-    let Some(article) = around.find(|n| n.tag() == tag::ARTICLE) else {
-        return false;
-    };
-    let view = footer.view();
-    let is_other = |id: u32| {
-        view.node(id).is_some_and(|node| {
-            node.tag() == tag::ARTICLE && !article.contains(node) && !node.contains(article)
-        })
-    };
-    let is_comment = article.has_class("comment");
-    !is_comment && !around.any(|n| n.tag() == tag::ARTICLE) && !(from..to).any(is_other)
-}
 
 /// A name near the headline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,21 +61,25 @@ impl Nearby {
         let view = sources.view;
         let start = h1.unwrap_or(marks.content);
         let manner = Manner::of(sources.language);
+        let teasers = Teasers::of(sources, h1);
         let after = if h1.is_some() { AFTER } else { AFTER_START };
-        nearby.look(
-            view,
-            start,
-            start.saturating_add(after).min(view.len()),
-            manner,
-        );
-        nearby.look(view, start.saturating_sub(BEFORE), start, manner);
-        nearby.look_into_footer(view, h1, manner);
+        let end = start.saturating_add(after).min(view.len());
+        nearby.look(view, (start, end), &teasers, manner);
+        let before = (start.saturating_sub(BEFORE), start);
+        nearby.look(view, before, &teasers, manner);
+        nearby.look_into_footer(view, h1, &teasers, manner);
         nearby
     }
 
     /// Looks into the page's own footer for when the page was changed; other dates there are of the
     /// site.
-    fn look_into_footer(&mut self, view: &View<'_>, h1: Option<u32>, manner: Manner<'_>) {
+    fn look_into_footer(
+        &mut self,
+        view: &View<'_>,
+        h1: Option<u32>,
+        teasers: &Teasers<'_>,
+        manner: Manner<'_>,
+    ) {
         /// Nodes at the end of the document among which the footer is searched, and nodes of it that
         /// are looked at.
         const LAST: u32 = 4_000;
@@ -123,7 +92,8 @@ impl Nearby {
             }
             id = node.end();
             let mut found = Self::default();
-            found.look(view, node.id() + 1, id.min(node.id() + MAX_NODES), manner);
+            let nodes = (node.id() + 1, id.min(node.id() + MAX_NODES));
+            found.look(view, nodes, teasers, manner);
             let changes = found.stamps.into_iter();
             let changes = changes.filter(|stamp| stamp.meaning == DateMeaning::Modified);
             self.stamps.extend(changes.map(|stamp| Stamp {
@@ -133,18 +103,26 @@ impl Nearby {
         }
     }
 
-    fn look(&mut self, view: &View<'_>, from: u32, to: u32, manner: Manner<'_>) {
+    fn look(
+        &mut self,
+        view: &View<'_>,
+        (from, to): (u32, u32),
+        teasers: &Teasers<'_>,
+        manner: Manner<'_>,
+    ) {
         let mut id = from;
         // The text before a date tells what happened then.
         let mut label = "";
         let mut introduced = false;
+        let mut heading_end = 0;
         while let Some(node) = view.node(id).filter(|node| node.id() < to) {
             id += 1;
             if node.is_text() {
                 let text = node.text().trim();
                 self.text(text, label, introduced, manner);
                 if !text.is_empty() {
-                    label = text;
+                    // What the page is called says nothing of its dates.
+                    label = if node.id() < heading_end { "" } else { text };
                     introduced = introduces(text);
                 }
                 continue;
@@ -163,6 +141,13 @@ impl Nearby {
             }
             if node.tag() == tag::FOOTER {
                 self.footer_end = node.end();
+            }
+            if node.tag() == tag::H1 {
+                heading_end = node.end();
+            }
+            if is_of_subject(node) || teasers.is_teaser(node) {
+                id = node.end();
+                continue;
             }
             let class = Class::of(node);
             if class.elsewhere || items::is_answer(node) {
@@ -218,7 +203,11 @@ impl Nearby {
         }
         if class.dated && nodes <= 12 && self.stamps.len() < MAX_FOUND {
             let text = line(node);
-            if text.len() <= MAX_TEXT && has_year(&text) {
+            // The text may be the time of day alone.
+            if let Some(date) = stated(node, manner) {
+                let meaning = DateMeaning::by(&[label, &text], class.updated, class.published);
+                self.stamp(date, meaning, 1);
+            } else if text.len() <= MAX_TEXT && has_year(&text) {
                 for Dated { date, meaning, .. } in
                     dated(&text, label, (class.updated, class.published), manner)
                 {
@@ -295,6 +284,26 @@ impl Nearby {
             });
         }
     }
+}
+
+/// The day that an element with the class of a date states beside its text.
+fn stated(node: Node<'_>, manner: Manner<'_>) -> Option<String> {
+    if node.tag() == tag::META {
+        return None;
+    }
+    let value = machine_value(node).or_else(|| node.attr(attr::TITLE))?;
+    let date = Some(value).filter(|value| value.len() <= MAX_TEXT && has_year(value));
+    dates::read(&collapse(date?), manner).filter(|date| date.len() >= 10)
+}
+
+/// Whether an element holds no more than a date of what the page is about, as Microdata states it.
+fn is_of_subject(node: Node<'_>) -> bool {
+    /// Nodes of an element that holds a date and little else.
+    const MAX_NODES: u32 = 24;
+    node.end() - node.id() <= MAX_NODES
+        && node
+            .attr(attr::ITEMPROP)
+            .is_some_and(DateMeaning::is_of_subject)
 }
 
 /// The names in an element: its runs of text, without introductions and labels, up to the first
@@ -457,7 +466,8 @@ mod tests {
         let snapshot = orbweaver_sdk::dom::parse(html);
         let view = snapshot.view().expect("view");
         let mut nearby = Nearby::default();
-        nearby.look(&view, 0, view.len(), Manner::of("en"));
+        let teasers = Teasers::default();
+        nearby.look(&view, (0, view.len()), &teasers, Manner::of("en"));
         nearby.bylines.sort_by_key(|byline| byline.doubt);
         nearby
             .bylines

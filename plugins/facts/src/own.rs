@@ -72,17 +72,7 @@ struct OwnPage {
 impl OwnPage {
     fn of(sources: &Sources<'_>, marks: &Marks, site: &Site) -> Self {
         let head = sources.head;
-        let canonical = head
-            .links
-            .iter()
-            .filter(|l| l.is("canonical") && l.is_in_head());
-        let canonical = canonical.map(|link| link.href).take(1);
-        let shared = head.all(&["og:url"]).take(1);
-        let base = Base::new(sources.url);
-        let mut urls: Vec<String> = Vec::new();
-        for url in std::iter::once(sources.url).chain(canonical).chain(shared) {
-            urls.extend(base.as_ref().and_then(|base| key(base, url)));
-        }
+        let (base, urls) = addresses(sources);
         let titles = head.title.iter().cloned();
         let titles = titles.chain(head.meta_text(&["og:title", "twitter:title"]));
         let titles = titles.chain(marks.headings.iter().map(|h| h.text.clone()));
@@ -132,9 +122,27 @@ fn text(json: &str) -> Option<String> {
     things::text(named.unwrap_or(json))
 }
 
+/// What the addresses of the page have in common with others of it: the one that answered, the
+/// canonical one, and the one that is shared; with the base of its links.
+pub fn addresses(sources: &Sources<'_>) -> (Option<Base>, Vec<String>) {
+    let head = sources.head;
+    let canonical = head
+        .links
+        .iter()
+        .filter(|l| l.is("canonical") && l.is_in_head());
+    let canonical = canonical.map(|link| link.href).take(1);
+    let shared = head.all(&["og:url"]).take(1);
+    let base = Base::new(sources.url);
+    let mut urls: Vec<String> = Vec::new();
+    for url in std::iter::once(sources.url).chain(canonical).chain(shared) {
+        urls.extend(base.as_ref().and_then(|base| key(base, url)));
+    }
+    (base, urls)
+}
+
 /// What two addresses of a page have in common: without the scheme, `www.`, the fragment, and a slash at
 /// the end.
-fn key(base: &Base, url: &str) -> Option<String> {
+pub fn key(base: &Base, url: &str) -> Option<String> {
     let url = base.join(url)?;
     let host = url.host().strip_prefix("www.").unwrap_or(url.host());
     let path = url.path().trim_end_matches('/');

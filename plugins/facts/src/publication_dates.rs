@@ -45,6 +45,15 @@ pub fn decide<'n>(
             .iter()
             .filter(|stamp| stamp.meaning == meaning && is_past(&stamp.date))
             .collect();
+        // A day of which nothing is said may be that of a birth or an event.
+        if meaning == DateMeaning::Nothing && !found.is_empty() {
+            let others = other_days(things, manner);
+            found.retain(|stamp| {
+                !others
+                    .iter()
+                    .any(|day| stamp.date.get(..10) == day.get(..10))
+            });
+        }
         found.sort_by_key(|stamp| stamp.doubt);
         found.first().map(|stamp| stamp.date.clone())
     };
@@ -68,7 +77,7 @@ pub fn decide<'n>(
             .filter(is_past)
         })
         .or_else(|| of_film(things, manner).filter(is_past))
-        .or_else(|| marks.published.as_ref().and_then(read).filter(is_past))
+        .or_else(|| marks.published.iter().find_map(read).filter(is_past))
         .or_else(|| {
             let of_page = things.iter().filter(|thing| of_page(thing));
             stated(of_page, |thing| thing.published, manner)
@@ -80,7 +89,7 @@ pub fn decide<'n>(
     let modified = meta(sources, marks.items, MODIFIED_METAS, manner)
         .filter(is_past)
         .or_else(|| stated(things.iter(), |thing| thing.modified, manner).filter(is_past))
-        .or_else(|| marks.modified.as_ref().and_then(read).filter(is_past))
+        .or_else(|| marks.modified.iter().find_map(read).filter(is_past))
         .or_else(|| near(DateMeaning::Modified));
     Times {
         published,
@@ -118,7 +127,9 @@ const PUBLISHED_METAS: &[&str] = &[
     "publication_date",
     "parsely-pub-date",
     "sailthru.date",
+    "bytedance:published_time",
     "citation_publication_date",
+    "citation_date",
     "citation_online_date",
 ];
 
@@ -142,8 +153,34 @@ fn meta(sources: &Sources<'_>, items: Items, names: &[&str], manner: Manner<'_>)
         let mut contents = items
             .metas(sources.head, std::slice::from_ref(name))
             .take(4);
-        contents.find_map(|content| dates::read(&collapse(content), manner))
+        contents.find_map(|content| {
+            let content = collapse(content);
+            let of_library = name.starts_with("citation_");
+            let month = of_library.then(|| month_of_library(&content)).flatten();
+            month.or_else(|| dates::read(&content, manner))
+        })
     })
+}
+
+/// The days that JSON-LD states of what the page is about.
+fn other_days(things: &[Thing<'_>], manner: Manner<'_>) -> Vec<String> {
+    /// Days that are compared.
+    const MOST: usize = 64;
+    let stated = things.iter().flat_map(|thing| &thing.other_days).take(MOST);
+    stated
+        .filter_map(|json| dates::read(&things::text(json)?, manner))
+        .filter(|date| date.len() >= 10)
+        .collect()
+}
+
+/// A month as Google Scholar has it, which writes all its dates with slashes: `2020/05`, `2020/5`.
+fn month_of_library(content: &str) -> Option<String> {
+    let (year, month) = content.split_once('/')?;
+    let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if year.len() != 4 || !matches!(month.len(), 1 | 2) || !is_number(year) || !is_number(month) {
+        return None;
+    }
+    dates::iso(&format!("{year}-{month:0>2}"))
 }
 
 /// A date that JSON-LD states of the content, else of whatever the page is about.

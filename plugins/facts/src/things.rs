@@ -21,7 +21,7 @@ pub struct Thing<'o> {
     pub headline: Option<&'o str>,
     /// `author`, else `creator`.
     pub author: Option<&'o str>,
-    /// `datePublished`, else `dateCreated`.
+    /// `datePublished`, else `datePosted`, else `dateCreated`.
     pub published: Option<&'o str>,
     /// `dateModified`.
     pub modified: Option<&'o str>,
@@ -43,6 +43,12 @@ pub struct Thing<'o> {
     pub url: Option<&'o str>,
     /// `mainEntityOfPage`.
     pub page: Option<&'o str>,
+    /// Days of what it is about, on which nothing was published: of a birth, an event, a foundation.
+    pub other_days: Vec<&'o str>,
+    /// `itemReviewed`.
+    reviewed: Option<&'o str>,
+    /// Whether it is a review that is the page's own text.
+    is_own_review: bool,
     /// Whether it is known to be what the page is about.
     pub is_own: bool,
 }
@@ -52,7 +58,7 @@ impl<'o> Thing<'o> {
     fn read(json: &'o str) -> (Self, Option<&'o str>) {
         let mut thing = Self::default();
         let mut main = None;
-        let (mut creator, mut created) = (None, None);
+        let (mut creator, mut posted, mut created) = (None, None, None);
         for (key, value) in jsonld::members(json) {
             let slot = match key {
                 "\"@type\"" => {
@@ -65,6 +71,7 @@ impl<'o> Thing<'o> {
                 "\"author\"" => &mut thing.author,
                 "\"creator\"" => &mut creator,
                 "\"datePublished\"" => &mut thing.published,
+                "\"datePosted\"" => &mut posted,
                 "\"dateCreated\"" => &mut created,
                 "\"dateModified\"" => &mut thing.modified,
                 "\"publisher\"" => &mut thing.publisher,
@@ -77,6 +84,16 @@ impl<'o> Thing<'o> {
                 "\"url\"" => &mut thing.url,
                 "\"mainEntityOfPage\"" => &mut thing.page,
                 "\"mainEntity\"" => &mut main,
+                "\"itemReviewed\"" => &mut thing.reviewed,
+                "\"birthDate\""
+                | "\"deathDate\""
+                | "\"startDate\""
+                | "\"endDate\""
+                | "\"foundingDate\""
+                | "\"dissolutionDate\"" => {
+                    thing.other_days.push(value);
+                    continue;
+                }
                 _ => continue,
             };
             if !matches!(value, "null" | "\"\"" | "[]" | "{}") {
@@ -84,7 +101,7 @@ impl<'o> Thing<'o> {
             }
         }
         thing.author = thing.author.or(creator);
-        thing.published = thing.published.or(created);
+        thing.published = thing.published.or(posted).or(created);
         (thing, main)
     }
 
@@ -112,7 +129,30 @@ impl<'o> Thing<'o> {
     /// Whether it is what others say about the page's subject, with an author and dates of its
     /// own.
     pub fn is_answer(&self) -> bool {
-        self.is(&["Comment", "Review", "UserComments", "Answer"])
+        let is_text = self.is_text() || self.is_own_review;
+        self.is(&["Comment", "UserComments", "Answer"]) || self.is_review() && !is_text
+    }
+
+    fn is_review(&self) -> bool {
+        self.is(&["Review"])
+    }
+
+    /// Whether it is about the page or the site, or stands around the content.
+    fn is_frame(&self) -> bool {
+        const FRAME: &[&str] = &[
+            "WebSite",
+            "Person",
+            "ImageObject",
+            "BreadcrumbList",
+            "ListItem",
+            "SiteNavigationElement",
+            "WPHeader",
+            "WPFooter",
+            "Organization",
+            "NewsMediaOrganization",
+        ];
+        self.kinds()
+            .any(|kind| FRAME.contains(&kind) || kind.ends_with("Page"))
     }
 }
 
@@ -123,10 +163,34 @@ pub fn read<'o>(objects: &[Object<'o>]) -> Vec<Thing<'o>> {
         let (thing, main) = Thing::read(object.json);
         things.push(thing);
         if let Some(main) = main.filter(|json| json.starts_with('{')) {
-            things.push(Thing::read(main).0);
+            let mut thing = Thing::read(main).0;
+            thing.is_own_review = thing.is_review();
+            things.push(thing);
         }
     }
+    mark_own_review(&mut things);
     things
+}
+
+/// Marks the one review of a page as its text where nothing else is its content, or where it has a
+/// headline or a page of its own. Reviews of what a page sells, and praise of the site, stay
+/// answers.
+fn mark_own_review(things: &mut [Thing<'_>]) {
+    let mut reviews = things.iter().enumerate().filter(|(_, t)| t.is_review());
+    let (Some((at, review)), None) = (reviews.next(), reviews.next()) else {
+        return;
+    };
+    let item = review.reviewed.unwrap_or("");
+    let item_has =
+        |key: &str, value: Option<&str>| value.is_some() && jsonld::get(item, key) == value;
+    let mut others = things.iter().enumerate().filter(|(other, _)| *other != at);
+    let is_alone = others.all(|(_, other)| {
+        other.is_frame() && !item_has("name", other.name) && !item_has("@id", other.id)
+    });
+    let is_own = is_alone || review.headline.is_some() || review.page.is_some();
+    if let Some(review) = things.get_mut(at) {
+        review.is_own_review |= is_own;
+    }
 }
 
 /// The text of a JSON string as people read it; `None` where it is empty.

@@ -95,6 +95,11 @@ impl Together {
         self.target = target;
     }
 
+    /// Whether there is no name yet.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// The names, divided by commas.
     pub fn names(&self) -> Option<String> {
         (!self.names.is_empty()).then(|| self.names.join(", "))

@@ -76,7 +76,7 @@ pub fn mask(text: &str, kinds: Kinds) -> Option<String> {
         let found = match byte {
             b'@' if kinds.has(Kind::Email) => email(bytes, copied, at),
             b'0'..=b'9' | b'+' | b'(' if starts_number(bytes, at) => {
-                let number = numbers::find(bytes, at, kinds);
+                let number = numbers::find(bytes, copied, at, kinds);
                 if let Some(end) = number.seen_to
                     && number.found.is_none()
                 {

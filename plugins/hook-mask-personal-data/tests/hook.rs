@@ -64,6 +64,49 @@ fn numbers_that_name_nobody_stay() {
 }
 
 #[test]
+fn numbers_beside_other_numbers_are_found() {
+    for (text, expected) in [
+        ("4111 1111 1111 1111 12/26", "[card] 12/26"),
+        ("12/26 4111 1111 1111 1111 123", "12/26 [card] 123"),
+        ("4111111111111111 2", "[card] 2"),
+        ("4111 1111 1111 1111 5500 0000 0000 0004", "[card] [card]"),
+        ("10.0.0.1 200 512", "[ip] 200 512"),
+        ("12 10.0.0.1 10.0.0.2", "12 [ip] [ip]"),
+        ("10.0.0.0/24", "[ip]/24"),
+        ("555-123-4567 555-123-4568", "[phone] [phone]"),
+        ("555-123-4567. 24 hours", "[phone]. 24 hours"),
+        ("555-123-4567 12th floor", "[phone] 12th floor"),
+        ("Musterstr. 12 030 1234567", "Musterstr. 12 [phone]"),
+        (
+            "030 1234567 0171 7654321 0172 1111111",
+            "[phone] [phone] [phone]",
+        ),
+        ("030 1234567 4111 1111 1111 1111", "[phone] [card]"),
+        ("01.02.2026 030 1234567", "01.02.2026 [phone]"),
+        ("12 (030) 901820", "12 [phone]"),
+    ] {
+        assert_eq!(masked(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn numbers_beside_other_numbers_that_name_nobody_stay() {
+    for text in [
+        "01 02 03 04 05 06 07 08 09 10 11 12",
+        "29 30 31 01 02 03 04 05 06 07 08 09",
+        "2015 2016 2017 2018 2019 2020 2021 2022 2023 2024",
+        "5 000 000 000 and 1 050 000 1 200 000 12 030",
+        "0.12345 0.23456 0.34567 0.45678 and 0.123456789",
+        "06.15 07.15 08.15 09.15 10.15 11.15",
+        "ISBN 978 0 306 40615 7",
+        "01.02.2026 10:15",
+        "12345678-1234-1234-1234-012345678901",
+    ] {
+        assert_eq!(masked(text), text);
+    }
+}
+
+#[test]
 fn only_the_wanted_kinds_are_masked() {
     let kinds = Kinds::of(&[Kind::Phone]);
     let text = "a@b.org +49 30 901820";
@@ -76,6 +119,9 @@ fn any_text_is_read_to_its_end() {
     long.push_str(&"1".repeat(100_000));
     long.push_str(&"(+".repeat(10_000));
     long.push_str(&"@.".repeat(10_000));
+    long.push_str(&"0-".repeat(50_000));
+    long.push_str(&"0 12 ".repeat(20_000));
+    long.push_str(&"1/".repeat(50_000));
     long.push_str("x@y.org");
     assert!(masked(&long).ends_with("[email]"));
 }

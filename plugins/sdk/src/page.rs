@@ -30,7 +30,8 @@ impl Header {
     }
 }
 
-/// One redirect: the requested URL and the 3xx status of its response.
+/// One redirect: the requested URL and the status of its response, 3xx, or that of a page whose refresh was
+/// followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The requested URL.

@@ -105,8 +105,7 @@ pub fn directives<'p>(page: &'p Page<'_>) -> Result<Vec<Directive<'p>>, Error> {
         }
     }
     for value in page.header_values("x-robots-tag") {
-        let (agent, list) = header_agent(value);
-        push_list(list, agent, true, &mut found);
+        push_list(value, None, true, &mut found);
     }
     Ok(found)
 }
@@ -146,32 +145,41 @@ fn meta_agent(name: &str) -> Option<Option<&str>> {
         .then_some(Some(name))
 }
 
-/// Splits `googlebot: noindex, nofollow`. A directive with a value also has a colon.
-fn header_agent(value: &str) -> (Option<&str>, &str) {
-    const VALUED: &[&str] = &[
-        "max-snippet",
-        "max-image-preview",
-        "max-video-preview",
-        "unavailable_after",
-    ];
-    if let Some((agent, list)) = value.split_once(':') {
-        let agent = agent.trim_ascii();
-        let token = !agent.is_empty() && !agent.contains([',', ' ']);
-        if token && !VALUED.iter().any(|known| known.eq_ignore_ascii_case(agent)) {
-            return (Some(agent), list);
-        }
-    }
-    (None, value)
+/// Directives with a value behind a colon. Behind any other name a colon ends a robot's name.
+const VALUED: &[&str] = &[
+    "max-snippet",
+    "max-image-preview",
+    "max-video-preview",
+    "unavailable_after",
+];
+
+/// Splits `googlebot: noindex, nofollow`.
+fn header_agent(list: &str) -> Option<(&str, &str)> {
+    let mut parts = list.match_indices([',', ';', ':']);
+    let (agent, rest) = match parts.next()? {
+        (at, ":") => list.split_at_checked(at)?,
+        _ => return None,
+    };
+    let agent = agent.trim_ascii();
+    // A time of day has a colon, too.
+    let is_token = agent.bytes().any(|byte| !byte.is_ascii_digit()) && !agent.contains(' ');
+    let is_agent = is_token && !VALUED.iter().any(|known| known.eq_ignore_ascii_case(agent));
+    is_agent.then_some((agent, rest.strip_prefix(':')?))
 }
 
+/// Adds the directives of a list. In a header each may name the robot that it and those behind it
+/// are for: lines of one header may be joined with commas on their way (RFC 9110, section 5.3).
 fn push_list<'p>(
     list: &'p str,
-    agent: Option<&'p str>,
+    mut agent: Option<&'p str>,
     header: bool,
     found: &mut Vec<Directive<'p>>,
 ) {
     let mut rest = Some(list);
-    while let Some(list) = rest {
+    while let Some(mut list) = rest {
+        if header && let Some((name, after)) = header_agent(list) {
+            (agent, list) = (Some(name), after);
+        }
         let (item, after) = first_item(list);
         rest = after;
         let (name, value) = match item.split_once(':') {

@@ -251,6 +251,36 @@ fn directives_are_for_all_robots_or_for_one() {
 }
 
 #[test]
+fn a_header_s_line_may_name_several_robots() {
+    let document = Document::new(URL, "<meta name=robots content='noarchive, ai: no, nofollow'>")
+        .header("X-Robots-Tag", "googlebot: nofollow, otherbot: noindex, none")
+        .header(
+            "X-Robots-Tag",
+            "noarchive, max-snippet: 3, bingbot: unavailable_after: Fri, 25 Jun 2027 15:00:00 GMT, noindex; gptbot:nofollow",
+        );
+    let page = document.page();
+    let found = robots::directives(&page).expect("directives");
+    let found: Vec<_> = found.iter().map(|d| (d.agent, d.name, d.value)).collect();
+    let date = Some("Fri, 25 Jun 2027 15:00:00 GMT");
+    assert_eq!(
+        found,
+        [
+            (None, "noarchive", None),
+            (None, "ai", Some("no")),
+            (None, "nofollow", None),
+            (Some("googlebot"), "nofollow", None),
+            (Some("otherbot"), "noindex", None),
+            (Some("otherbot"), "none", None),
+            (None, "noarchive", None),
+            (None, "max-snippet", Some("3")),
+            (Some("bingbot"), "unavailable_after", date),
+            (Some("bingbot"), "noindex", None),
+            (Some("gptbot"), "nofollow", None),
+        ]
+    );
+}
+
+#[test]
 fn a_date_s_comma_does_not_end_its_directive() {
     let document = Document::new(
         URL,

@@ -1,5 +1,6 @@
 //! A run from its request to its result.
 
+use chrono::TimeDelta;
 use orbweaver_accounts::tiers::Cap;
 use orbweaver_core::webhook::sign;
 use orbweaver_crawl::webhooks;
@@ -308,6 +309,25 @@ async fn check_links_emits_each_link_and_answers_requests_as_before() {
     found.sort_by_key(|item| item["url"].to_string());
     assert_eq!(json!(found), waited["data"]["items"]);
     assert_eq!(service.billed().await, (4, 0));
+}
+
+#[tokio::test]
+async fn a_process_that_stood_still_does_not_begin_its_own_run_again() {
+    let ((service, _folder), origin) = (service().await, Origin::start().await.unwrap());
+    let client = service.client();
+    origin.set("/held/page", Reply::html("<p>here"));
+    let input = json!({"do": "fetch", "n": 1, "url": origin.url("/held/page")});
+    let path = begin(&client, &input).await;
+    origin.asked("/held/page", 1).await;
+    // The lease has run out when the worker looks for work.
+    service.clock.advance(TimeDelta::minutes(1));
+    let other = run(&client, &json!({"do": "emit"})).await;
+    assert_eq!(other["status"], "done", "{other}");
+    origin.release();
+    let ended = finished(&client, &path).await;
+    assert_eq!(ended["status"], "done", "{ended}");
+    assert_eq!(ended["attempts"], 1, "{ended}");
+    assert_eq!(origin.count("/held/page"), 1);
 }
 
 #[tokio::test]

@@ -410,6 +410,32 @@ async fn runs_pages_errors_links_and_differences_are_shown() {
 }
 
 #[tokio::test]
+async fn what_the_answer_to_a_form_warns_of_is_on_the_next_page() {
+    let service = crate::support::runs::without_workers(false, |_| {}).await;
+    let visitor = Visitor::of(&service).await;
+    let crawl = [
+        ("url", crate::support::runs::SEED),
+        ("return_only_changed", "true"),
+    ];
+    let monitor = [crawl[0], ("cron", "0 6 * * *"), ("max_age_seconds", "60")];
+    for (fields, said) in [
+        (&crawl[..], "return_only_changed "),
+        (&monitor[..], "max_age_seconds has no effect with cron"),
+    ] {
+        let made = visitor.post("/console/crawls", fields).await;
+        assert_eq!(made.status, 303, "{}", made.text());
+        let next = made.header("location").unwrap();
+        let shown = |html: &str| html.contains(&format!("role=\"status\">{said}"));
+        assert!(shown(&visitor.page(next).await), "{next}");
+        let (path, notice) = next.split_once('?').expect("a notice");
+        assert!(!shown(&visitor.page(path).await));
+        // Nobody but this service says something there.
+        let forged = format!("{path}?{}x", notice.replace('=', "=A"));
+        assert!(!shown(&visitor.page(&forged).await));
+    }
+}
+
+#[tokio::test]
 async fn monitors_are_made_paused_and_deleted() {
     let service = Service::start().await;
     let visitor = Visitor::of(&service).await;

@@ -20,6 +20,8 @@ promises! {
     a_continued_run_takes_the_links_that_were_cut
     sitemaps_that_are_read_again_count_once
     a_continued_batch_counts_its_refused_urls
+    a_continued_run_has_its_sites_files
+    a_process_that_stood_still_goes_on_with_its_runs
     a_worker_that_lost_its_lease_writes_nothing
     a_deleted_run_stops
 }
@@ -297,6 +299,56 @@ async fn a_continued_batch_counts_its_refused_urls(service: Service) {
     let run = over(&service, run).await;
     assert_eq!((run.page_count, run.error_count), (1, 1), "{run:?}");
     assert_eq!(run.progress.failed, 1, "{run:?}");
+}
+
+/// The seed's page is stored before the process stops, and its site's files are not.
+async fn a_continued_run_has_its_sites_files(service: Service) {
+    let gate = Arc::new(Semaphore::new(0));
+    let passed = Arc::clone(&gate);
+    let ground = Ground::start(move |hit| {
+        let gate = Arc::clone(&gate);
+        Box::pin(async move {
+            match hit.path.as_str() {
+                "/robots.txt" => Answer::text("User-agent: GPTBot\nDisallow: /\n"),
+                "/llms.txt" | "/held" => {
+                    let _pass = gate.acquire().await;
+                    Answer::text("# A site\n")
+                }
+                path if path.ends_with(".txt") => Answer::status(404),
+                _ => Answer::page("0", &["/held"]),
+            }
+        })
+    })
+    .await;
+    let run = queue(&service, &spec(&ground.url("/")), None).await;
+    ground.asked("/llms.txt").await;
+    noted(&service, run, |run| run.page_count == 1).await;
+    let service = service.restart().await;
+    passed.add_permits(10);
+    let run = over(&service, run).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 2));
+    assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
+    let policy = run.ai_bot_policy.unwrap();
+    assert!(policy.contains(r#""GPTBot":"disallowed""#), "{policy}");
+}
+
+async fn a_process_that_stood_still_goes_on_with_its_runs(service: Service) {
+    let gate = Arc::new(Semaphore::new(0));
+    let ground = gated(&gate).await;
+    let run = queue(&service, &spec(&ground.url("/")), None).await;
+    ground.asked("/held").await;
+    // The lease has run out when the worker looks for work.
+    service.clock.advance(TimeDelta::minutes(1));
+    let other = Ground::of(|_| Answer::page("other", &[])).await;
+    let done = crawl(&service, &spec(&other.url("/"))).await;
+    assert_eq!(done.status, RunState::Done);
+    gate.add_permits(10);
+    let run = over(&service, run).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 7));
+    for path in ["/", "/a", "/b", "/c", "/d", "/e", "/held"] {
+        assert_eq!(ground.count(path), 1, "{path}");
+    }
+    assert_eq!(service.billed().await, (8, 0));
 }
 
 async fn a_worker_that_lost_its_lease_writes_nothing(service: Service) {

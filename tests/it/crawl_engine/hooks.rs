@@ -398,6 +398,10 @@ async fn requests_are_changed_within_the_rules(service: Service) {
     assert_eq!(header("cookie"), Some("a=b"));
     assert_eq!(header("user-agent"), Some("Hooked/1"));
     assert_eq!(header("x-attempts"), Some("0"));
+    // No scan can ask for the page in this way.
+    let scan = json!({"url": ground.url("/a"), "max_age_seconds": 600});
+    service.client().post("/v1/scan", &scan).await.ok();
+    assert_eq!(ground.count("/a"), 2);
     // A name that the host controls is the hook's failure, and nothing of the change is sent.
     let config = json!({"request": {"headers": {"Host": "evil.example", "x-other": "1"}}});
     let before = ground.log().len();

@@ -26,6 +26,7 @@ promises! {
     headers_cookies_and_user_agent_are_sent_with_every_request
     ai_bot_policy_and_llms_txt_are_recorded
     site_files_are_asked_for_with_what_the_run_sends
+    the_robots_txt_of_a_run_alone_decides_about_its_urls
     a_robots_txt_that_cannot_be_had_is_asked_for_again
     urls_without_a_robots_txt_that_can_be_had_are_errors
     what_is_not_requested_takes_no_turn
@@ -369,6 +370,39 @@ async fn site_files_are_asked_for_with_what_the_run_sends(service: Service) {
     let run = crawl(&service, &sending).await;
     assert_eq!(paths(&service, &run).await, ["", "open"]);
     assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
+}
+
+async fn the_robots_txt_of_a_run_alone_decides_about_its_urls(service: Service) {
+    let ground = Ground::of(|hit| {
+        let is_known = hit
+            .headers
+            .get("x-token")
+            .is_some_and(|sent| sent == "open");
+        match hit.path.as_str() {
+            "/robots.txt" if is_known => Answer::text("User-agent: *\nDisallow: /private\n"),
+            // Strangers may not even ask for what the run may have, but for what it may not.
+            "/robots.txt" => Answer::text("User-agent: *\nAllow: /private\nDisallow: /\n"),
+            "/" => Answer::page("0", &["/private/1", "/to-private", "/open"]),
+            "/to-private" => Answer::to("/private/2"),
+            path if path.ends_with(".txt") => Answer::status(404),
+            _ => Answer::page("page", &[]),
+        }
+    })
+    .await;
+    let sending = CrawlSpec {
+        headers: vec![("X-Token".to_owned(), "open".to_owned())],
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &sending).await;
+    assert_eq!(paths(&service, &run).await, ["", "open"], "{run:?}");
+    assert_eq!(run.progress.skipped[&SkipReason::Robots], 2);
+    let asked = ground.log();
+    let asked = asked.iter().filter(|hit| hit.path == "/robots.txt");
+    let tokens: Vec<_> = asked.map(|hit| hit.headers.get("x-token")).collect();
+    assert!(
+        matches!(tokens[..], [Some(token)] if token == "open"),
+        "{tokens:?}"
+    );
 }
 
 async fn a_robots_txt_that_cannot_be_had_is_asked_for_again(service: Service) {

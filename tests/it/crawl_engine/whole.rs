@@ -10,6 +10,7 @@ promises! {
     a_crawl_is_started_followed_and_read
     a_cap_reached_during_a_run_ends_it_and_keeps_its_pages
     deleting_a_run_frees_its_slot
+    pages_of_long_urls_are_stored_and_found
 }
 
 async fn ended(client: &Client, id: &Value) -> Value {
@@ -113,4 +114,49 @@ async fn deleting_a_run_frees_its_slot(service: Service) {
     let run = serde_json::from_value(id).expect("an id");
     let live = &service.app.crawls.live;
     wait::until("the worker stops", async || live.progress(run).is_none()).await;
+}
+
+/// PostgreSQL has no index of rows of any length.
+async fn pages_of_long_urls_are_stored_and_found(service: Service) {
+    // Of digits that cannot be packed.
+    let mut state = 7_u64;
+    let mut digits = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{:08x}", state >> 32)
+    };
+    let digits: String = (0..1_000).map(|_| digits()).collect();
+    let long = format!("/long?{digits}");
+    let link = long.clone();
+    let ground = Ground::of(move |hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/" => Answer::page("home", &[link.as_str()]),
+        _ => Answer::page("long", &[]),
+    })
+    .await;
+    let client = service.client();
+    let crawl = async |body: Value| {
+        let answer = client.post("/v1/crawls", &body).await;
+        assert!(matches!(answer.status, 200 | 202), "{}", answer.text());
+        ended(&client, &answer.json()["id"]).await
+    };
+    let run = crawl(json!({"url": ground.url("/"), "delay_ms": 0})).await;
+    assert_eq!(
+        (&run["status"], &run["page_count"]),
+        (&json!("done"), &json!(2))
+    );
+    let seed = json!({"url": ground.url(&long), "delay_ms": 0});
+    let seeded = crawl(seed.clone()).await;
+    assert_eq!(
+        (&seeded["status"], &seeded["page_count"]),
+        (&json!("done"), &json!(1))
+    );
+    let mut recent = seed;
+    recent["max_age_seconds"] = 600.into();
+    assert_eq!(crawl(recent).await["id"], seeded["id"]);
+    let scan = json!({"url": ground.url(&long), "max_age_seconds": 600});
+    let scanned = client.post("/v1/scan", &scan).await.ok();
+    assert_eq!(scanned["status"], 200, "{scanned}");
+    assert_eq!(ground.count(&long), 2, "once for each crawl");
 }

@@ -2,10 +2,12 @@
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_crawl::scheduler;
+use serde_json::json;
 
 use super::{get, leaf};
 use crate::support::Service;
-use crate::support::runs::{self, Written, begin, done, end, without_workers, write};
+use crate::support::runs::{self, SEED, Written, begin, done, end, without_workers, write};
 
 /// The rows of a run that are still stored.
 async fn rows(service: &Service, run: RunId, page: PageId) -> usize {
@@ -162,6 +164,16 @@ async fn runs_beyond_the_age_or_count_limit_are_removed() {
     }
 }
 
+#[tokio::test]
+async fn data_is_kept_for_more_days_than_there_are() {
+    let service = without_workers(false, |config| config.retention.runs_days = u32::MAX).await;
+    let run = done(&service, &[leaf("")]).await;
+    orbweaver_crawl::cleanup::retain(&service.app.crawls)
+        .await
+        .unwrap();
+    assert_eq!(get(&service.client(), run, "").await.status, 200);
+}
+
 /// Two nodes look at the same time, and another task removes what they delete.
 #[tokio::test]
 async fn a_project_is_shrunk_no_further_than_its_bound() {
@@ -199,5 +211,66 @@ async fn a_project_is_shrunk_no_further_than_its_bound() {
     for (place, run) in runs.into_iter().enumerate() {
         let expected = if place < 2 { 404 } else { 200 };
         assert_eq!(get(&client, run, "").await.status, expected, "{place}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_monitor_compares_with_is_kept() {
+    let service = without_workers(false, |config| {
+        config.retention.runs_days = 90;
+        config.retention.project_mib = 1;
+    })
+    .await;
+    let client = service.client();
+    let body = json!({"url": SEED, "cron": "0 0 1 1 *"});
+    let answer = client.post("/v1/crawls", &body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let large = |from: i64| -> Vec<Written> {
+        let pages = from..from + 100;
+        pages
+            .map(|n| Written::new(&format!("{n}"), &noise(n), &[]))
+            .collect()
+    };
+    let retain = async || {
+        let retained = orbweaver_crawl::cleanup::retain(&service.app.crawls).await;
+        retained.expect("a database");
+    };
+    let yearly = async |pages: &[Written]| {
+        service.clock.advance(TimeDelta::days(366));
+        let fired = scheduler::tick(&service.app.crawls).await;
+        assert_eq!(fired.expect("a database"), 1);
+        let (store, now) = (&service.app.store, service.app.clock.now());
+        let leased = store
+            .lease_run("test", now, now + TimeDelta::hours(1))
+            .await;
+        let leased = leased.expect("a database").expect("the run");
+        write(&service, &leased, 0, pages).await;
+        end(&service, &leased).await
+    };
+    let first = yearly(&large(0)).await;
+    service.clock.advance(TimeDelta::days(100));
+    // A younger run is one too many, and the older one stays.
+    let single = done(&service, &large(1_000)).await;
+    retain().await;
+    assert_eq!(get(&client, first, "").await.status, 200);
+    get(&client, single, "").await.error(404, "NOT_FOUND");
+
+    let second = yearly(&large(0)).await;
+    let shown = get(&client, second, "").await.ok();
+    assert_eq!(shown["previous_run_id"], first.get());
+    retain().await;
+    get(&client, first, "").await.error(404, "NOT_FOUND");
+    assert_eq!(get(&client, second, "").await.status, 200);
+
+    // What else is too much is deleted in the end.
+    let third = yearly(&large(2_000)).await;
+    let more: Vec<Written> = (0..200)
+        .map(|n| Written::new(&format!("{n}"), &noise(n + 3_000), &[]))
+        .collect();
+    let leased = begin(&service).await;
+    write(&service, &leased, 0, &more).await;
+    retain().await;
+    for run in [second, third] {
+        get(&client, run, "").await.error(404, "NOT_FOUND");
     }
 }

@@ -10,5 +10,6 @@ mod crawls;
 mod headers;
 mod network;
 mod redirects;
+mod refreshes;
 mod site_files;
 mod support;

@@ -116,6 +116,58 @@ async fn a_crawl_is_waited_for_with_progress_and_its_pages_are_read() {
 }
 
 #[tokio::test]
+async fn what_an_answer_warns_of_is_in_the_result() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    origin.set("/", Reply::html("<title>Home</title><p>Words"));
+    let (client, url) = (service.client(), origin.url("/"));
+    let crawl = json!({"url": url, "limit": 10, "delay_ms": 0});
+    let run = called(&client, "crawl", crawl).await;
+    let status = json!({"id": run["id"], "pages": 10});
+    let extract = json!({"url": url, "role": "metadata", "cloud_moed": "none"});
+    for (result, name) in [
+        (&run, "limit is not a field"),
+        (
+            &called(&client, "crawl_status", status).await,
+            "pages is not a query parameter",
+        ),
+        (
+            &called(&client, "extract", extract).await,
+            "cloud_moed is not a field; did you mean cloud_mode?",
+        ),
+    ] {
+        let said = result["warnings"].as_array().expect("warnings");
+        assert_eq!(said.len(), 1, "{result}");
+        assert!(said[0].as_str().unwrap().starts_with(name), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn whole_numbers_in_any_notation_and_null_are_taken_as_by_the_api() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    let words = "word ".repeat(2_000);
+    origin.set("/", Reply::html(format!("<title>Home</title><p>{words}")));
+    let client = service.client();
+    let crawl = json!({"url": origin.url("/"), "delay_ms": 0.0, "max_pages": 5.0,
+        "wait_seconds": 60.0, "max_chars": 20_000.0, "cron": null});
+    let run = called(&client, "crawl", crawl).await;
+    assert_eq!(run["status"], "done", "{run}");
+    let id = run["id"].as_f64().unwrap();
+    let pages = json!({"id": id, "limit": 10.0, "offset": 0.0, "status": null});
+    let pages = called(&client, "crawl_pages", pages).await;
+    let page = pages["items"][0]["id"].as_f64().unwrap();
+    let whole = json!({"id": page, "offset": 100.0, "format": null, "max_chars": 2_000});
+    let part = called(&client, "page", whole).await;
+    assert!(
+        part["markdown"].as_str().unwrap().contains("word"),
+        "{part}"
+    );
+    assert!(
+        part["next_offset"].is_u64() && part.get("html").is_none(),
+        "{part}"
+    );
+}
+
+#[tokio::test]
 async fn a_long_result_is_cut_and_says_so() {
     let service = Service::start().await;
     let origin = Origin::start().await.unwrap();

@@ -1,9 +1,9 @@
 //! Starting and stopping: the greeting, signals, and what survives a kill.
 
-use std::io::Read as _;
-use std::net::SocketAddr;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -98,7 +98,7 @@ async fn sigterm_lets_running_requests_finish_and_exits_in_time() {
 #[test]
 fn a_port_in_use_is_explained() {
     let data = tempfile::tempdir().unwrap();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = run(&data, &["serve", "--listen", &address]);
     assert_eq!(output.status.code(), Some(1));
@@ -110,6 +110,72 @@ fn a_port_in_use_is_explained() {
     let mut rest = String::new();
     output.stdout.as_slice().read_to_string(&mut rest).unwrap();
     assert!(!rest.contains("listens on"), "{rest}");
+}
+
+#[tokio::test]
+async fn a_start_that_fails_shows_the_key_that_it_made() {
+    let data = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let failed = run(&data, &["serve", "--listen", &address]);
+    assert_eq!(failed.status.code(), Some(1));
+    let text = String::from_utf8(failed.stdout).unwrap();
+    let mut lines = text.lines().map(str::trim);
+    let key = lines.find(|line| line.starts_with("orb_")).expect("a key");
+
+    let served = Served::start(&mut command(&data));
+    assert!(!served.greeting.contains("orb_"), "it is made once");
+    let client = Client::new(served.address, Some(key));
+    assert_eq!(client.get("/v1/logs").await.status, 200);
+}
+
+#[test]
+fn a_node_without_an_api_shows_the_first_key() {
+    let data = tempfile::tempdir().unwrap();
+    let mut process = command(&data)
+        .args(["serve", "--roles", "worker,scheduler"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let greeting: Vec<String> = lines
+        .map(Result::unwrap)
+        .take_while(|line| !line.contains("without an API"))
+        .collect();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let is_key = |line: &String| line.trim().starts_with("orb_");
+    assert!(greeting.iter().any(is_key), "{greeting:?}");
+}
+
+/// While they wait for a database that takes the connection and says nothing.
+#[test]
+fn sigterm_ends_a_process_that_still_starts() {
+    for arguments in [
+        ["serve", "--listen=127.0.0.1:0"].as_slice(),
+        &["mcp", "--local"],
+    ] {
+        let data = tempfile::tempdir().unwrap();
+        let database = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = database.local_addr().unwrap();
+        let mut process = command(&data)
+            .args(arguments)
+            .env(
+                "ORBWEAVER_DATABASE_URL",
+                format!("postgres://u@{address}/d"),
+            )
+            .env("ORBWEAVER_DATABASE__ACQUIRE_TIMEOUT_MS", "600000")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let _connection = database.accept().unwrap();
+        let pid = process.id().to_string();
+        let sent = Command::new("kill").args(["-s", "TERM", &pid]).status();
+        assert!(sent.unwrap().success());
+        assert_eq!(process.wait().unwrap().code(), Some(0), "{arguments:?}");
+    }
 }
 
 #[tokio::test]

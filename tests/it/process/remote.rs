@@ -93,8 +93,14 @@ async fn a_login_lets_the_same_commands_run_at_a_service() {
 
     let file = at.user.path().join("p.ndjson");
     let out = file.to_str().unwrap();
-    let (code, _, said) = at.run(&["crawl", &page, "--delay-ms", "0", "--out", out]);
+    let crawl = ["crawl", &page, "--delay-ms", "0", "--exclude", "ä"];
+    let (code, _, said) = at.run(&[&crawl[..], &["--out", out]].concat());
     assert_eq!(code, 0, "{said}");
+    assert_eq!(
+        said.matches("warning: exclude_paths[0] ").count(),
+        1,
+        "{said}"
+    );
     assert!(said.contains("done: 3 pages"), "{said}");
     let lines = std::fs::read_to_string(&file).unwrap();
     let pages: Vec<Value> = lines

@@ -2,6 +2,7 @@
 //! tells of what it leaves open.
 
 use std::fs::Permissions;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -205,8 +206,18 @@ async fn a_blocklist_holds_while_its_server_is_down() {
 
     origin.set("/list", Reply::text("bad.example\n"));
     drop(Served::start(&mut configured("true")));
-    // An error page with status 200 is no list, and neither is a failure.
-    for broken in [Reply::html("<p>Down for maintenance"), Reply::new(500, "")] {
+    // An error page with status 200 is no list, and neither is a failure, nor a list that ends early.
+    let others: String = (0..5_000).map(|n| format!("other{n}.example\n")).collect();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(format!("{others}bad.example\n").as_bytes())
+        .unwrap();
+    let mut half = gzip.finish().unwrap();
+    half.truncate(half.len() / 2);
+    for broken in [
+        Reply::html("<p>Down for maintenance"),
+        Reply::new(500, ""),
+        Reply::text(half).header("Content-Encoding", "gzip"),
+    ] {
         origin.set("/list", broken);
         let again = Served::start(&mut configured("true"));
         let client = Client::new(again.address, Some(KEY));

@@ -134,6 +134,17 @@ impl Client {
         Following { stream, begun }
     }
 
+    /// A POST whose client hangs up when this is dropped.
+    pub async fn begin(&self, path: &str, body: &Value) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address)
+            .await
+            .expect("the service listens");
+        let json = [("content-type", "application/json")];
+        let request = self.message("POST", path, &json, body.to_string().as_bytes());
+        stream.write_all(&request).await.expect("the service reads");
+        stream
+    }
+
     fn message(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
         if let Some(key) = &self.key {

@@ -1,8 +1,10 @@
 //! HTTP and SOCKS5 proxies that require credentials and record the requested targets.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -19,8 +21,16 @@ const PASSWORD: &str = "secret";
 pub struct Proxy {
     address: SocketAddr,
     scheme: &'static str,
-    asked: Arc<Mutex<Vec<String>>>,
+    shared: Arc<Shared>,
     task: JoinHandle<()>,
+}
+
+/// Shared by all connections of a proxy.
+#[derive(Default)]
+struct Shared {
+    asked: Mutex<Vec<String>>,
+    unreachable: Mutex<HashSet<String>>,
+    connections: AtomicUsize,
 }
 
 impl Proxy {
@@ -43,15 +53,16 @@ impl Proxy {
     async fn start(scheme: &'static str, upstream: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let log = Arc::clone(&log);
+                own.connections.fetch_add(1, Ordering::SeqCst);
+                let shared = Arc::clone(&own);
                 tokio::spawn(async move {
                     match scheme {
-                        "http" => http(stream, upstream, &log).await,
-                        _ => socks5(stream, upstream, &log).await,
+                        "http" => http(stream, upstream, &shared).await,
+                        _ => socks5(stream, upstream, &shared).await,
                     }
                 });
             }
@@ -59,7 +70,7 @@ impl Proxy {
         Ok(Self {
             address,
             scheme,
-            asked,
+            shared,
             task,
         })
     }
@@ -76,7 +87,18 @@ impl Proxy {
 
     /// The requested targets in order: URLs, or `host:port`.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().clone()
+        self.shared.asked.lock().clone()
+    }
+
+    /// Connections that were made to it.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    /// Answers to SOCKS5 requests of this address that it has no route.
+    pub fn lose(&self, address: &str) -> &Self {
+        self.shared.unreachable.lock().insert(address.to_owned());
+        self
     }
 }
 
@@ -86,11 +108,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn http(
-    mut stream: TcpStream,
-    upstream: SocketAddr,
-    log: &Mutex<Vec<String>>,
-) -> io::Result<()> {
+async fn http(mut stream: TcpStream, upstream: SocketAddr, shared: &Shared) -> io::Result<()> {
     let Some(request) = conn::read(&mut stream, 0).await? else {
         return Ok(());
     };
@@ -99,7 +117,7 @@ async fn http(
         let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n";
         return stream.write_all(refusal).await;
     }
-    log.lock().push(request.target.clone());
+    shared.asked.lock().push(request.target.clone());
     let mut server = TcpStream::connect(upstream).await?;
     if request.method == "CONNECT" {
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
@@ -116,17 +134,26 @@ async fn http(
         head.push_str("Connection: close\r\n\r\n");
         server.write_all(head.as_bytes()).await?;
         server.write_all(&request.body).await?;
+        end_after_response(&mut server, &mut stream).await?;
     }
     copy_bidirectional(&mut stream, &mut server).await?;
     Ok(())
 }
 
+/// Passes the status line on, and says that the connection ends with the response: the next request would be
+/// for the proxy to read.
+async fn end_after_response(server: &mut TcpStream, client: &mut TcpStream) -> io::Result<()> {
+    loop {
+        let byte = server.read_u8().await?;
+        client.write_u8(byte).await?;
+        if byte == b'\n' {
+            return client.write_all(b"Connection: close\r\n").await;
+        }
+    }
+}
+
 /// RFC 1928 with RFC 1929's credentials.
-async fn socks5(
-    mut stream: TcpStream,
-    upstream: SocketAddr,
-    log: &Mutex<Vec<String>>,
-) -> io::Result<()> {
+async fn socks5(mut stream: TcpStream, upstream: SocketAddr, shared: &Shared) -> io::Result<()> {
     let [_, methods] = read_array(&mut stream).await?;
     let mut offered = vec![0; usize::from(methods)];
     stream.read_exact(&mut offered).await?;
@@ -153,7 +180,10 @@ async fn socks5(
         }
     };
     let port = stream.read_u16().await?;
-    log.lock().push(format!("{host}:{port}"));
+    shared.asked.lock().push(format!("{host}:{port}"));
+    if shared.unreachable.lock().contains(&host) {
+        return stream.write_all(&[5, 4, 0, 1, 0, 0, 0, 0, 0, 0]).await;
+    }
     let mut server = TcpStream::connect(upstream).await?;
     stream.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
     copy_bidirectional(&mut stream, &mut server).await?;

@@ -105,6 +105,8 @@ class Tries:
         #: Headers of all tries: with one key, a POST is done and billed once.
         self.headers = {"Idempotency-Key": str(uuid.uuid4())} if is_post and is_repeatable else {}
         self._is_repeatable = is_repeatable
+        self._is_delete = request.method == "DELETE"
+        self._may_be_done = False
         self._retries = retries
         self._patience = patience
         self._again = 0
@@ -115,6 +117,8 @@ class Tries:
 
         What the server says, else one second, doubled with each try, with a part by chance.
         """
+        if response is None or response.status_code not in REFUSING:
+            self._may_be_done = True
         if response is not None and self._again > 0 and is_held(response):
             return self._look()
         if self._again >= self._retries:
@@ -134,6 +138,11 @@ class Tries:
                     return None
         self._again += 1
         return wait
+
+    def has_removed(self, response: httpx.Response) -> bool:
+        """Whether what is to be removed is not there because an earlier try, whose answer was lost,
+        removed it."""
+        return self._is_delete and self._may_be_done and response.status_code == 404
 
     def _look(self) -> float | None:
         """The same for a try that broke off and is worked on: its answer is waited for, which is no

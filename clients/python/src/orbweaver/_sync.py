@@ -281,6 +281,8 @@ class Orbweaver:
                 )
                 if response.is_success:
                     return _request.content(response)
+                if tries.has_removed(response):
+                    return None
             except httpx.TransportError as error:
                 broken = error
             wait = tries.pause(response)

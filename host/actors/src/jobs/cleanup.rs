@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use orbweaver_store::StoreError;
 use tokio::time::timeout;
 
@@ -39,10 +38,10 @@ async fn remove(actors: &Actors) -> Result<(), StoreError> {
 /// If the database fails.
 #[crate::boxed]
 pub async fn retain(actors: &Actors, days: u32) -> Result<(), StoreError> {
-    if days == 0 {
+    let before = actors.clock.days_ago(days).filter(|_| days > 0);
+    let Some(before) = before else {
         return Ok(());
-    }
-    let before = actors.clock.now() - TimeDelta::days(i64::from(days));
+    };
     loop {
         let jobs = actors.store.jobs_ended_before(before, JOBS).await?;
         if jobs.is_empty() {

@@ -142,6 +142,11 @@ impl LiveJobs {
         self.0.jobs.lock().values().cloned().collect()
     }
 
+    /// The jobs of this process.
+    pub(super) fn jobs(&self) -> Vec<JobId> {
+        self.0.jobs.lock().keys().copied().collect()
+    }
+
     /// Adds a job of this process.
     pub(super) fn insert(&self, handle: Arc<JobHandle>) {
         self.0.jobs.lock().insert(handle.lease.job, handle);

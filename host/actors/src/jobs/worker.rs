@@ -7,9 +7,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use orbweaver_accounts::due::Due;
 use orbweaver_accounts::fair::may_take;
+use orbweaver_accounts::heartbeat::Heartbeat;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::{JobId, ProjectId};
-use orbweaver_store::StoreError;
+use orbweaver_store::{Except, StoreError};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -26,16 +27,17 @@ pub async fn run(actors: Actors) {
     let owner = format!("{:016x}{:08x}", random::seed(), std::process::id());
     let mut jobs = JoinSet::new();
     let lease = actors.job_config.lease_ms.as_duration();
-    let mut beat = interval(lease / 4);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut beat = Heartbeat::new(&actors.clock, lease);
+    let mut ticks = interval(beat.interval());
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut due = Due::new(&actors.store, &actors.clock);
     let mut left_until = None;
     loop {
         // A job that ended makes room for one that waits.
         let more = tokio::select! {
             () = actors.jobs.stopped() => break,
-            _ = beat.tick() => {
-                heartbeat(&actors, lease).await;
+            _ = ticks.tick() => {
+                heartbeat(&actors, lease, &mut beat).await;
                 false
             }
             () = due.wait() => true,
@@ -50,13 +52,19 @@ pub async fn run(actors: Actors) {
             }
         };
         if more {
-            let next = take(&actors, &owner, lease, &mut jobs).await;
+            if beat.is_late() {
+                heartbeat(&actors, lease, &mut beat).await;
+            }
+            let careful = beat.careful_until();
+            let next = take(&actors, &owner, lease, careful.is_some(), &mut jobs).await;
             if let Err(error) = &next {
                 tracing::warn!(%error, "cannot look for runs of actors");
+                beat.failed();
             }
             let now = actors.clock.now();
             left_until = left_until.filter(|until| *until > now);
-            due.looked(&next.map(|next| next.into_iter().chain(left_until).min()));
+            let others = left_until.into_iter().chain(careful);
+            due.looked(&next.map(|next| next.into_iter().chain(others).min()));
         }
     }
     for handle in actors.jobs.handles() {
@@ -70,11 +78,13 @@ pub async fn run(actors: Actors) {
     }
 }
 
-/// Takes as many jobs as there is room for; when another worker's lease runs out next.
+/// Takes as many jobs as there is room for; when another worker's lease runs out next. `is_careful`: nothing
+/// is taken from other workers.
 async fn take(
     actors: &Actors,
     owner: &str,
     lease: Duration,
+    is_careful: bool,
     jobs: &mut JoinSet<()>,
 ) -> Result<Option<DateTime<Utc>>, StoreError> {
     while jobs.len() < actors.job_config.concurrent {
@@ -82,10 +92,14 @@ async fn take(
         if !actors.store.has_waiting_job(now).await? {
             break;
         }
-        let full = full(actors, jobs.len(), now).await?;
+        let except = Except {
+            projects: full(actors, jobs.len(), now).await?,
+            own: actors.jobs.jobs(),
+            leased: is_careful,
+        };
         let leased = actors
             .store
-            .lease_fair_job(owner, now, now + lease, &full)
+            .lease_fair_job(owner, now, now + lease, &except)
             .await?;
         let Some(leased) = leased else {
             break;
@@ -159,18 +173,16 @@ async fn allows(actors: &Actors, project: ProjectId, runs: u64) -> bool {
 
 /// Extends the leases of all jobs, drops those that are not ours any more, and tells actors whose
 /// run was cancelled elsewhere.
-async fn heartbeat(actors: &Actors, lease: Duration) {
+async fn heartbeat(actors: &Actors, lease: Duration, beat: &mut Heartbeat) {
+    let at = actors.clock.now();
     let handles = actors.jobs.handles();
     if handles.is_empty() {
-        return;
+        return beat.extended(at);
     }
     let leases: Vec<_> = handles.iter().map(|handle| handle.lease).collect();
-    match actors
-        .store
-        .extend_job_leases(&leases, actors.clock.now() + lease)
-        .await
-    {
+    match actors.store.extend_job_leases(&leases, at + lease).await {
         Ok(ours) => {
+            beat.extended(at);
             let ours: HashMap<JobId, bool> = ours
                 .iter()
                 .map(|(lease, cancel)| (lease.job, *cancel))
@@ -184,6 +196,9 @@ async fn heartbeat(actors: &Actors, lease: Duration) {
             }
         }
         // The epoch prevents writes of this worker if another one has taken the job.
-        Err(error) => tracing::warn!(%error, "cannot extend the leases of actors' runs"),
+        Err(error) => {
+            tracing::warn!(%error, "cannot extend the leases of actors' runs");
+            beat.failed();
+        }
     }
 }

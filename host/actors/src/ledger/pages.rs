@@ -6,6 +6,7 @@ use std::sync::Arc;
 use orbweaver_accounts::quota::CapReached;
 use orbweaver_store::Amount;
 use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
 use orbweaver_pipeline::cloud::micros;
@@ -19,8 +20,8 @@ pub(super) struct Pages {
     taken: Amount,
     /// Pages to be billed.
     pub(super) used: Amount,
-    /// By the URL's key, where each URL is a page.
-    urls: HashMap<String, UrlBill>,
+    /// Where each URL is a page.
+    urls: HashMap<UrlKey, UrlBill>,
     pub(super) answered: bool,
     pub(super) rendered: bool,
     pub(super) cost_micros: u64,
@@ -36,13 +37,26 @@ struct UrlBill {
     charged: bool,
 }
 
+/// Identifies a URL: half of the SHA-256 of its normalised text. A call may fetch a hundred thousand URLs, and
+/// their texts would be no memory of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct UrlKey([u8; 16]);
+
+impl UrlKey {
+    /// The key of a normalised URL.
+    pub(super) fn of(url: &str) -> Self {
+        let digest: [u8; 32] = Sha256::digest(url).into();
+        Self(digest.first_chunk().copied().unwrap_or_default())
+    }
+}
+
 /// What a request takes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Wants {
     /// Pages of its own, or none.
     Amount(Amount),
-    /// The page of the URL with this key.
-    Url(String),
+    /// The page of this URL.
+    Url(UrlKey),
 }
 
 impl Wants {
@@ -69,7 +83,7 @@ impl Pages {
                 let fits = self.take_amount(Amount::pages(1));
                 if fits {
                     let (open, charged) = (1, false);
-                    self.urls.insert(key.clone(), UrlBill { open, charged });
+                    self.urls.insert(*key, UrlBill { open, charged });
                 }
                 fits
             }
@@ -91,15 +105,15 @@ impl Pages {
         match wants {
             Wants::Amount(amount) if pays => self.used = self.used.plus(*amount),
             Wants::Amount(amount) => self.taken = self.taken.less(*amount),
-            Wants::Url(key) => self.end_url(key, pays),
+            Wants::Url(key) => self.end_url(*key, pays),
         }
         self.answered |= ended.answered;
         self.rendered |= ended.answered && rendering;
         self.cost_micros = self.cost_micros.saturating_add(micros(ended.cost_usd));
     }
 
-    fn end_url(&mut self, key: &str, pays: bool) {
-        let Some(bill) = self.urls.get_mut(key) else {
+    fn end_url(&mut self, key: UrlKey, pays: bool) {
+        let Some(bill) = self.urls.get_mut(&key) else {
             return;
         };
         bill.open = bill.open.saturating_sub(1);
@@ -108,7 +122,7 @@ impl Pages {
             self.used = self.used.plus(Amount::pages(1));
         }
         if bill.open == 0 && !bill.charged {
-            self.urls.remove(key);
+            self.urls.remove(&key);
             self.taken = self.taken.less(Amount::pages(1));
         }
     }
@@ -229,7 +243,7 @@ mod tests {
     }
 
     fn ticket(pages: &Arc<Mutex<Pages>>, url: &str) -> Option<Ticket> {
-        let wants = Wants::Url(url.to_owned());
+        let wants = Wants::Url(UrlKey::of(url));
         let taken = pages.lock().take(&wants);
         taken.then(|| Ticket::of(pages, wants, false))
     }
@@ -305,7 +319,7 @@ mod tests {
         let wants = Wants::Amount(Amount::cloud(1));
         assert!(pages.lock().take(&wants));
         assert!(!pages.lock().take(&wants));
-        drop(Ticket::of(&pages, wants.clone(), true));
+        drop(Ticket::of(&pages, wants, true));
         assert!(!pages.lock().rendered);
         assert!(pages.lock().take(&wants));
         Ticket::of(&pages, wants, true).settle(ANSWERED).unwrap();
@@ -320,5 +334,15 @@ mod tests {
         assert!(ticket(&pages, "u").is_none());
         pages.lock().held = Amount::pages(1);
         assert!(ticket(&pages, "u").is_some());
+    }
+
+    #[test]
+    fn a_url_takes_the_same_memory_however_long_it_is() {
+        fn is_held_by_value<T: Copy>(_: &T) {}
+        let long = format!("https://e.org/{}", "a".repeat(16 << 10));
+        let (key, other) = (UrlKey::of(&long), UrlKey::of(&format!("{long}b")));
+        assert_eq!(key, UrlKey::of(&long));
+        assert_ne!(key, other);
+        is_held_by_value(&Wants::Url(key));
     }
 }

@@ -1,7 +1,9 @@
 //! The grants of an uploaded plugin, as text and in the database.
 
+use std::collections::HashSet;
+
 use orbweaver_accounts::tiers::PluginCaps;
-use orbweaver_engine::{Grants, Permissions, ProjectPolicy};
+use orbweaver_engine::{Grants, MAX_PERMISSION_ENTRIES, Permissions, ProjectPolicy};
 
 /// The grants requested with an upload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +15,12 @@ impl UploadGrants {
     ///
     /// # Errors
     /// Names the invalid grant and lists the valid ones.
-    pub fn parse(names: Vec<String>) -> Result<Self, String> {
+    pub fn parse(mut names: Vec<String>) -> Result<Self, String> {
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        if names.len() > MAX_PERMISSION_ENTRIES {
+            return Err(format!("grant: at most {MAX_PERMISSION_ENTRIES}"));
+        }
         Permissions::from_names(&names)?;
         Ok(Self(names))
     }
@@ -60,5 +67,19 @@ impl UploadGrants {
             |_| Grants::Only(Permissions::upload_default()),
             Grants::Only,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grants_are_bounded_and_kept_once() {
+        let kept = UploadGrants::parse(vec!["http".to_owned(); 20_000]).unwrap();
+        assert_eq!(kept.0, ["http"]);
+        let many = (0..=MAX_PERMISSION_ENTRIES).map(|n| format!("extract=role-{n}"));
+        let error = UploadGrants::parse(many.collect()).unwrap_err();
+        assert_eq!(error, "grant: at most 256");
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use futures::FutureExt as _;
-use orbweaver_accounts::fair::Slot;
+use orbweaver_accounts::fair::{Busy, Slot};
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{Engine, Kind, LoadError, PluginInfo, ProjectPolicy, Source};
@@ -66,6 +66,9 @@ pub enum UploadError {
     /// A bound of the tier or of the instance is reached.
     #[error("{0}")]
     Full(String),
+    /// Too many changes of the project's plugins wait.
+    #[error(transparent)]
+    Busy(#[from] Busy),
     /// The version does not exist any more.
     #[error("the version is not kept any more")]
     Gone,
@@ -176,14 +179,19 @@ pub async fn upload(actors: &Actors, upload: Upload) -> Result<Uploaded, UploadE
 }
 
 /// Serves a kept version again, on every node. It is in use when this returns; an error changes
-/// nothing.
+/// nothing. A project's waits for the turn that an upload has.
 ///
 /// # Errors
 /// Why it cannot be served.
 #[crate::boxed]
 pub async fn roll_back(actors: &Actors, version: UploadedPlugin) -> Result<Uploaded, UploadError> {
+    let turn = match version.key.project {
+        Some(project) => Some(actors.project_uploads.acquire(project).await?),
+        None => None,
+    };
     let actors = actors.clone();
     let done = tokio::spawn(async move {
+        let _turn = turn;
         change_in_turn(&actors, &version.key, Change::Version(&version)).await
     });
     done.await.unwrap_or(Err(UploadError::Stopped))

@@ -64,7 +64,7 @@ fn operation(actor: &PluginInfo, generic: &Value, schemas: &mut Map<String, Valu
     let data = embedded(actor.output_schema.as_ref(), name, "output");
     let answer = json!({
         "type": "object",
-        "required": ["actor", "elapsed_ms", "data"],
+        "required": ["actor", "url", "elapsed_ms", "data"],
         "properties": {
             "actor": {"type": "string", "const": name},
             "url": {"type": ["string", "null"]},

@@ -21,6 +21,7 @@ pub(super) struct ActorAnswer {
     actor: String,
     /// The URL of the input, or the path of the crawl that it names; null where it has
     /// neither.
+    #[schema(required = true)]
     url: Option<String>,
     /// How long it took, in milliseconds.
     elapsed_ms: u64,

@@ -16,7 +16,7 @@ use crate::scope::Scope;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{AnswerBudget, Document, Pipeline, ScanError, blocking_of, cost_token};
+use orbweaver_pipeline::{AnswerBudget, Charge, Document, Pipeline, ScanError, blocking_of};
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -117,6 +117,12 @@ impl Work {
         Ok(reserved.map_err(ScanError::from)?)
     }
 
+    /// The charge of the whole work, with what is set aside for it.
+    pub fn charge(&self, reserved: Reservation, amount: Amount) -> Charge {
+        let token = self.token.whole();
+        Charge::new(&self.app.store, reserved, token, self.call, amount)
+    }
+
     /// The room for an answer that is made of one or more results. Each takes the memory for itself and
     /// its JSON.
     pub fn room(&self) -> AnswerBudget {
@@ -146,24 +152,22 @@ impl Work {
     /// A cap, what is not configured, why there is no response, or that there is no memory; then no
     /// page is billed, but what was paid.
     pub async fn load(&self, choice: Choice, mut job: Job) -> Result<Loaded, ApiError> {
-        let mut reserved = self.reserve().await?;
+        let mut charge = self.charge(self.reserve().await?, Amount::cloud(1));
         job.proxy = project_proxy(&self.principal)?;
+        job.spent = charge.spent.clone();
         let loaded = match self.load_and_hold(choice, &job).await {
             Ok(loaded) => loaded,
             Err(error) => {
-                self.bill_cost(&mut reserved, job.spent.micros()).await?;
+                charge.bill_in_vain().await?;
                 return Err(error);
             }
         };
-        let usage = reserved.usage(
-            self.token.whole(),
-            self.call,
-            Amount::cloud(1),
-            loaded.cost_micros,
-        );
-        self.app.store.bill(usage).await?;
+        charge.bill().await?;
         if loaded.is_cut {
             self.scope.warn(CUT);
+        }
+        if let Some(lack) = loaded.lack() {
+            self.scope.warn(lack);
         }
         Ok(loaded)
     }
@@ -178,19 +182,6 @@ impl Work {
         let pictures: usize = pictures.map(Bytes::len).sum();
         self.hold(loaded.response.body.len() + pictures)?;
         Ok(loaded)
-    }
-
-    /// Bills what was paid for work without a result.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn bill_cost(&self, reserved: &mut Reservation, micros: u64) -> Result<(), ApiError> {
-        if micros == 0 {
-            return Ok(());
-        }
-        let token = cost_token(&self.token.whole());
-        let usage = reserved.usage(token, self.call, Amount::default(), micros);
-        Ok(self.app.store.bill(usage).await?)
     }
 
     /// A loaded page as a document; the page's body, hash and text are worked out.

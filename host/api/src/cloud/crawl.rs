@@ -112,6 +112,11 @@ async fn run(work: Work, crawl: Crawl) -> Result<Response, ApiError> {
             token.part(index)
         })
         .await?;
+    for page in &pages {
+        if let Some(lack) = &page.lack {
+            work.scope.warn(format!("{}: {lack}", page.url));
+        }
+    }
     let cost_micros: u64 = pages.iter().map(|page| page.cost_micros).sum();
     let bytes = pages.iter().map(|page| page.content.len()).sum();
     let answer = CloudCrawlResult {

@@ -14,7 +14,7 @@ use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::search::{SearchResult, search as find};
 use orbweaver_pipeline::ScanError;
-use orbweaver_pipeline::cloud::{Spent, usd};
+use orbweaver_pipeline::cloud::usd;
 use orbweaver_pipeline::convert::Format;
 
 const MAX_QUERY: usize = 1_000;
@@ -106,23 +106,25 @@ pub(super) async fn search(
 async fn run(work: Work, query: String, limit: u64, format: Format) -> Result<Response, ApiError> {
     let (quota, project) = (&work.app.accounts.quota, work.principal.project);
     let want = Amount::cloud(limit);
-    let mut reserved = quota
+    let reserved = quota
         .reserve_up_to_for(project, want, &[work.token.whole()], want)
         .await
         .map_err(ScanError::from)?;
     let limit = usize::try_from(reserved.left().cloud_pages.min(limit)).unwrap_or(0);
     let (app, principal, room) = (&work.app, &work.principal, &work.room());
-    let spent = Spent::default();
-    let found = find(app, principal, &query, limit, format, room, &spent).await?;
-    let found_micros: u64 = found.iter().map(|one| one.cost_micros).sum();
-    let cost_micros = found_micros.saturating_add(spent.micros());
-    if found.is_empty() {
-        work.bill_cost(&mut reserved, cost_micros).await?;
-    } else {
-        let amount = Amount::cloud(found.len() as u64);
-        let usage = reserved.usage(work.token.whole(), work.call, amount, cost_micros);
-        work.app.store.bill(usage).await?;
-    }
+    let mut charge = work.charge(reserved, Amount::default());
+    let found = match find(app, principal, &query, limit, format, room, &charge.spent).await {
+        Ok(found) if !found.is_empty() => {
+            charge.amount = Amount::cloud(found.len() as u64);
+            charge.bill().await?;
+            found
+        }
+        nothing => {
+            charge.bill_in_vain().await?;
+            nothing?
+        }
+    };
+    let cost_micros = charge.spent.micros();
     let bytes = found.iter().map(|one| one.content.len()).sum();
     let answer = SearchResults {
         results: found.into_iter().map(SearchItem::from).collect(),

@@ -11,7 +11,7 @@ use super::render;
 use super::samples::samples;
 use super::session::Form;
 use super::visitor::Visitor;
-use super::{crawl_form, forms, graph, sides};
+use super::{crawl_form, forms, graph, notice, sides};
 use crate::inside::{Call, Failure, Inside, segment};
 use crate::operation_input::input_schema;
 
@@ -44,11 +44,12 @@ pub(super) async fn start(Extension(inside): Extension<Inside>, form: Form) -> R
     let schema = input_schema(inside.document(), "post", "/v1/crawls");
     let input = forms::entered(&schema, |name| form.get(name));
     let visitor = &form.visitor;
+    let app = &visitor.ctx.app;
     let call = Call::post("/v1/crawls", input.clone());
     match inside.json(&visitor.ctx, call).await {
         Ok(made) => match made["id"].as_i64() {
-            Some(id) => Redirect::to(&format!("/console/crawls/{id}")).into_response(),
-            None => Redirect::to("/console/monitors").into_response(),
+            Some(id) => notice::redirect(app, &format!("/console/crawls/{id}"), &made),
+            None => notice::redirect(app, "/console/monitors", &made),
         },
         Err(failure) if input.get("cron").is_some() => {
             super::monitors::show(visitor, &inside, &input, Some(&failure)).await

@@ -14,6 +14,7 @@ mod graph;
 mod keys;
 mod markdown;
 mod monitors;
+mod notice;
 mod pages;
 mod playground;
 mod plugins;

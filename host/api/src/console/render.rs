@@ -142,6 +142,9 @@ pub(super) fn page(visitor: &Visitor, template: &str, mut values: serde_json::Va
     values["csrf"] = json!(visitor.csrf);
     values["base"] = json!(visitor.base);
     values["path"] = json!(visitor.ctx.path);
+    if values["warnings"].is_null() {
+        values["warnings"] = json!(visitor.warnings);
+    }
     open_page(template, values)
 }
 

@@ -60,6 +60,7 @@ fn shown(mut answer: Value, format: Option<&str>) -> Value {
         "content": content,
         "is_cut": is_cut,
         "screenshots": answer["screenshots"],
+        "warnings": answer["warnings"],
         "elapsed_ms": answer["elapsed_ms"],
         "cost_usd": answer["cost_usd"],
     })
@@ -72,6 +73,7 @@ fn show(
     result: Value,
     failure: Option<&Failure>,
 ) -> Response {
+    let warnings = result["warnings"].clone();
     let schema = input_schema(inside.document(), "post", PATH);
     let (fields, more): (Vec<Field>, Vec<Field>) = forms::fields(&schema, &FIRST, input)
         .into_iter()
@@ -85,6 +87,7 @@ fn show(
             "result": result,
             "samples": samples(&visitor.base, PATH, input),
             "failure": failure.map(render::said),
+            "warnings": warnings,
         }),
     )
 }

@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
 use serde::{Deserialize, Serialize};
 
+use super::notice;
 use super::render;
 use super::visitor::Visitor;
 use crate::app::App;
@@ -76,6 +77,7 @@ async fn visitor(parts: &mut Parts, app: &App) -> Result<Option<Visitor>, ApiErr
     let principal = admit(app, &scope, &session.key).await?;
     Ok(Some(Visitor {
         base: base_url(app, &scope, &parts.headers),
+        warnings: notice::read(app, parts.uri.query()),
         csrf: session.csrf,
         ctx: Ctx {
             app: app.clone(),

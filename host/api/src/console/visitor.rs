@@ -11,4 +11,6 @@ pub(super) struct Visitor {
     pub(super) csrf: String,
     /// Where clients reach the API.
     pub(super) base: String,
+    /// What the answer to a form warned of, which led here.
+    pub(super) warnings: Vec<String>,
 }

@@ -84,6 +84,10 @@ pub(super) struct BatchRequest {
     /// Which pages are rendered in a browser.
     #[schema(default = "never")]
     render: Option<RenderMode>,
+    /// Follow a `Refresh` header or a page's `meta` refresh of at most 100 seconds, at once and as a
+    /// redirect.
+    #[schema(default = false)]
+    follow_refresh: Option<bool>,
     /// When a rendered page counts as loaded.
     wait_for: Option<WaitRequest>,
     /// What is done in every rendered page once it has loaded, in this order, within a minute.
@@ -133,6 +137,7 @@ impl BatchRequest {
             queue: self.queue,
             extractors: self.extractors,
             render: self.render,
+            follow_refresh: self.follow_refresh,
             wait_for: self.wait_for,
             actions: self.actions,
             session: self.session,

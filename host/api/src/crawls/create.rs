@@ -72,19 +72,23 @@ pub(super) async fn create_crawl(
 ) -> Result<Response, ApiError> {
     let (app, project) = (&ctx.app, ctx.principal.project);
     let idem_key = ctx.idempotency_key.map(|key| key.to_string());
-    if let Some(key) = &idem_key
-        && let Some(used) = app.store.key_use(project, key, app.clock.now()).await?
-    {
-        return again(used);
-    }
+    let used = match &idem_key {
+        Some(key) => app.store.key_use(project, key, app.clock.now()).await?,
+        None => None,
+    };
     let tier = app.accounts.quota.caps(project).await?;
     let checked = payload
         .value
         .check(&ctx.pipeline(), tier.aggressive, &ctx.principal.tier)
-        .await?;
-    for said in advice(&checked) {
+        .await;
+    for said in checked.iter().flat_map(advice) {
         ctx.scope.warn(said);
     }
+    // What is repeated is answered as before, whatever it has to say.
+    if let Some(used) = used {
+        return again(used);
+    }
+    let checked = checked?;
     if checked.needs_browser() && !app.cloud.has_browser() {
         return Err(ApiError::not_configured(format!("render: {NO_BROWSER}")));
     }

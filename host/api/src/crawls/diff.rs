@@ -109,7 +109,7 @@ struct Unavailable {
     url: String,
     /// HTTP status in the old run; null if it does not have the page.
     old_status: Option<u16>,
-    /// HTTP status in the new run.
+    /// HTTP status in the new run; null if it does not have the page.
     new_status: Option<u16>,
 }
 

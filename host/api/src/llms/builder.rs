@@ -10,7 +10,7 @@ use orbweaver_core::ids::{PageId, RunId};
 use orbweaver_core::key_hash::url_key;
 use orbweaver_core::page::x_robots_tag;
 use orbweaver_core::user_agent::PRODUCT_TOKEN;
-use orbweaver_store::crawl::{Created, PageRange, Run, RunState};
+use orbweaver_store::crawl::{Created, KeyUse, PageRange, Run, RunState};
 use orbweaver_store::{Amount, Principal, StoreError};
 use orbweaver_urls::KeyRules;
 use serde::Deserialize;
@@ -133,6 +133,22 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
     {
         return Ok(run);
     }
+    // A caller who was told to wait comes back to the same run, also at a cap; one that is of no use leads
+    // to the next.
+    let first = (max_age > 0).then(|| idem_key(app, spec));
+    let mut key = first.clone();
+    let mut left = MAX_BEFORE;
+    while let (Some(first), Some(next)) = (&first, &key) {
+        let now = app.clock.now();
+        let Some(KeyUse::Run(run)) = app.store.key_use(project, next, now).await? else {
+            break;
+        };
+        if !run.status.is_over() || is_of_use(app, &run, max_age).await? {
+            return Ok(*run);
+        }
+        left -= 1;
+        key = (left > 0).then(|| format!("{first}:{}", run.id.get()));
+    }
     let cap = app.accounts.quota.caps(project).await?.concurrent_runs.0;
     // A run needs a page at least; the reservation goes back at once.
     drop(
@@ -141,26 +157,11 @@ async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, 
             .reserve(project, Amount::pages(1))
             .await?,
     );
-    // A caller who was told to wait comes back to the same run; one that is of no use leads to the next.
-    let first = (max_age > 0).then(|| idem_key(app, spec));
-    let mut key = first.clone();
-    let mut left = MAX_BEFORE;
-    let created = loop {
-        let origin = Origin {
-            idem_key: key.take(),
-            ..Origin::default()
-        };
-        let created = submit::submit(&app.crawls, project, &crawl, origin, cap).await?;
-        let (Created::Replayed(run), Some(first)) = (&created, &first) else {
-            break created;
-        };
-        if !run.status.is_over() || is_of_use(app, run, max_age).await? {
-            break created;
-        }
-        left -= 1;
-        key = (left > 0).then(|| format!("{first}:{}", run.id.get()));
+    let origin = Origin {
+        idem_key: key,
+        ..Origin::default()
     };
-    match created {
+    match submit::submit(&app.crawls, project, &crawl, origin, cap).await? {
         Created::New(run) | Created::Replayed(run) => Ok(*run),
         // No monitor has such a key.
         Created::CapReached | Created::Monitor(_) => Err(busy(cap, principal)),

@@ -75,7 +75,7 @@ impl Params {
     }
 }
 
-/// Answered requests, newest first.
+/// Requests, newest first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Logs {
     items: Vec<LogItem>,
@@ -88,7 +88,7 @@ struct LogItem {
     ts: DateTime<Utc>,
     method: String,
     path: String,
-    /// HTTP status of the answer.
+    /// HTTP status of the answer; 499 if the client closed the connection before it.
     status: u16,
     duration_ms: u64,
     client_ip: String,

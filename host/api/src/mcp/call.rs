@@ -14,7 +14,7 @@ use crate::bounds::{self, DEFAULT_CHARS, MIN_CHARS};
 use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::inside::{Call, Failure, Inside, segment};
-use arguments::{argument, chars, invalid, offset, request, wait, whole};
+use arguments::{argument, chars, given, integral, invalid, offset, request, wait, whole};
 use orbweaver_engine::PluginInfo;
 use orbweaver_pipeline::blocking;
 
@@ -72,8 +72,10 @@ async fn run_actor(
     inside: &Inside,
     ctx: &Ctx,
     actor: &PluginInfo,
-    mut arguments: JsonObject,
+    arguments: JsonObject,
 ) -> Result<Output, Failure> {
+    // Null is the endpoint's matter, which has the actor's schema.
+    let mut arguments = integral(arguments);
     let chars = match takes_chars(actor.input_schema.as_ref()) {
         true => chars(&mut arguments)?,
         false => DEFAULT_CHARS,
@@ -89,9 +91,10 @@ async fn run_endpoint(
     inside: &Inside,
     ctx: &Ctx,
     endpoint: &Endpoint,
-    mut arguments: JsonObject,
+    arguments: JsonObject,
     progress: Option<&Progress>,
 ) -> Result<Output, Failure> {
+    let mut arguments = given(arguments);
     let chars = chars(&mut arguments)?;
     match endpoint.form {
         Form::Plain => {
@@ -107,12 +110,18 @@ async fn run_endpoint(
                 // A monitor was made.
                 return Ok(Output::new(started, chars, endpoint.rest));
             };
-            followed(inside, ctx, &run, seconds, progress, chars, endpoint.rest).await
+            let call = Call::get(run_path(&run));
+            let (wait, bound) = ((seconds, progress), (chars, endpoint.rest));
+            let mut output = followed(inside, ctx, &run, call, wait, bound).await?;
+            pass_warnings(&started, &mut output.value);
+            Ok(output)
         }
         Form::Follow => {
             let seconds = wait(&mut arguments, 0)?;
             let run = argument(&arguments, "id")?;
-            followed(inside, ctx, &run, seconds, progress, chars, endpoint.rest).await
+            let call = request(endpoint, arguments)?;
+            let (wait, bound) = ((seconds, progress), (chars, endpoint.rest));
+            followed(inside, ctx, &run, call, wait, bound).await
         }
         Form::List | Form::Pages => {
             whole(&arguments, "limit", 1, MAX_ITEMS)?;
@@ -210,7 +219,7 @@ async fn extract(
         true => &answer["extensions"][&role],
         false => &answer[&role],
     };
-    let value = json!({
+    let mut value = json!({
         "url": answer["url"],
         "final_url": answer["final_url"],
         "status": answer["status"],
@@ -218,25 +227,37 @@ async fn extract(
         "data": data,
         "errors": answer["errors"],
     });
+    pass_warnings(&answer, &mut value);
     Ok(Output::new(value, chars, endpoint.rest))
 }
 
-/// A run once it ended or was waited for, with its first pages.
+/// Adds what an answer warns of to a value that is made of it.
+fn pass_warnings(answer: &Value, value: &mut Value) {
+    if let Some(warnings) = answer.get("warnings") {
+        value["warnings"] = warnings.clone();
+    }
+}
+
+/// The path of a run.
+fn run_path(run: &str) -> String {
+    format!("/v1/crawls/{}", segment(run))
+}
+
+/// A run, which `call` asks for, once it ended or was waited for, with its first pages.
 async fn followed(
     inside: &Inside,
     ctx: &Ctx,
     run: &str,
-    seconds: u64,
-    progress: Option<&Progress>,
-    chars: usize,
-    rest: &str,
+    call: Call,
+    (seconds, progress): (u64, Option<&Progress>),
+    (chars, rest): (usize, &str),
 ) -> Result<Output, Failure> {
     if seconds > 0 {
         follow::follow(inside, ctx, run, seconds, progress).await?;
     }
-    let path = format!("/v1/crawls/{}", segment(run));
-    let mut value = inside.json(ctx, Call::get(&path)).await?;
-    let pages = Call::get(format!("{path}/pages")).with("limit", &FIRST_PAGES.to_string());
+    let mut value = inside.json(ctx, call).await?;
+    let pages =
+        Call::get(format!("{}/pages", run_path(run))).with("limit", &FIRST_PAGES.to_string());
     let mut pages = inside.json(ctx, pages).await?;
     let items = pages["items"].take();
     let blocks = page_links(&items);

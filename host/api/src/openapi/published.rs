@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::entry::FREE;
+
 /// The beginning of a reference to a component.
 const SCHEMAS: &str = "#/components/schemas/";
 
@@ -13,7 +15,7 @@ const SCHEMAS: &str = "#/components/schemas/";
 /// - A field of a request with a `default` is optional, but generators make it required. So the
 ///   default is said in the field's description instead.
 /// - A body that is neither JSON nor text is binary.
-/// - Every operation has a description, and an answer for a client's error.
+/// - Every operation has a description, and the answer to a client that asks too much.
 /// - Every answer that is a JSON object may have the member `warnings`.
 pub(super) fn publish(document: &mut Value) {
     let requested = requested(document);
@@ -38,8 +40,25 @@ pub(super) fn publish(document: &mut Value) {
             continue;
         };
         responses.values_mut().for_each(mark_binary);
-        if !responses.keys().any(|status| status.starts_with('4')) {
-            responses.insert("429".to_owned(), too_many_requests());
+    }
+    describe_refusals(document);
+}
+
+/// Describes what every operation may answer, whatever it does.
+fn describe_refusals(document: &mut Value) {
+    let paths = document.get_mut("paths").and_then(Value::as_object_mut);
+    for (path, item) in paths.into_iter().flatten() {
+        let (status, description) = match path.as_str() {
+            FREE => ("414", "The path and query are too long"),
+            _ => ("429", "The address sends too many requests"),
+        };
+        let operations = item.as_object_mut().into_iter().flat_map(Map::values_mut);
+        for operation in operations {
+            let responses = operation.get_mut("responses");
+            if let Some(responses) = responses.and_then(Value::as_object_mut) {
+                let refusal = || refusal(description);
+                responses.entry(status).or_insert_with(refusal);
+            }
         }
     }
 }
@@ -169,9 +188,9 @@ fn mark_binary(body: &mut Value) {
     }
 }
 
-fn too_many_requests() -> Value {
+fn refusal(description: &str) -> Value {
     json!({
-        "description": "The address sends too many requests",
+        "description": description,
         "content": {"application/json": {"schema": {"$ref": format!("{SCHEMAS}ErrorBody")}}},
     })
 }
@@ -193,8 +212,9 @@ mod tests {
                 "summary": "Counts.",
                 "requestBody": {"content": {"application/json": {
                     "schema": {"$ref": "#/components/schemas/Request"}}}},
-                "responses": {"200": {"content": {"image/png": {"schema": {"type": "array"}}}}},
-            }}},
+                "responses": {"200": {"content": {"image/png": {"schema": {"type": "array"}}}},
+                    "422": {"description": "A rule is broken"}},
+            }}, FREE: {"get": {"summary": "Lives.", "responses": {"200": {}}}}},
         });
         publish(&mut document);
         let schemas = &document["components"]["schemas"];
@@ -212,5 +232,7 @@ mod tests {
             binary
         );
         assert!(post["responses"]["429"].is_object());
+        let free = &document["paths"][FREE]["get"]["responses"];
+        assert!(free["414"].is_object() && free["429"].is_null(), "{free}");
     }
 }

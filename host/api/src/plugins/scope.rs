@@ -160,6 +160,7 @@ impl From<UploadError> for ApiError {
         match error {
             UploadError::Load(error) => Self::invalid("body", error),
             UploadError::Full(why) => Self::rate_limited(why, FULL_RETRY_SECONDS),
+            UploadError::Busy(busy) => busy.into(),
             UploadError::Gone => Self::not_found(error.to_string()),
             UploadError::Store(error) => error.into(),
             UploadError::Panicked | UploadError::Stopped => Self::internal(&error),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use orbweaver_core::robots::{ContentSignal, ai_crawlers, ai_policy};
 use orbweaver_core::user_agent;
-use orbweaver_fetch::{RobotsAnswer, TextFile};
+use orbweaver_fetch::{Personal, RobotsAnswer, TextFile};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::{IntoParams, ToSchema};
@@ -16,6 +16,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
 use crate::validate;
+use orbweaver_pipeline::cloud::backend::project_proxy;
 use orbweaver_pipeline::{JUDGE_COST, ScanError, blocking_of};
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -93,17 +94,18 @@ pub(super) async fn robots_policy(ctx: Ctx, query: Query<Params>) -> Result<Resp
         .await
         .map_err(|error| ApiError::from(ScanError::from(error)))?;
     let files = fetcher.site_files();
+    let own = Personal::by(project_proxy(&ctx.principal)?);
     let agent = agent
         .as_deref()
         .filter(|agent| !user_agent::is_rotated(Some(agent)));
     let (robots, llms_txt) = tokio::join!(
         async {
             match agent {
-                Some(agent) => files.robots_as(fetcher, &parsed, agent).await,
-                None => files.robots(fetcher, &parsed).await,
+                Some(agent) => files.robots_as(fetcher, &parsed, agent, &own).await,
+                None => files.robots_for(fetcher, &parsed, &own, false).await.answer,
             }
         },
-        files.llms_txt(fetcher, &parsed)
+        files.llms_txt_for(fetcher, &parsed, &own)
     );
     let agent = agent.map(str::to_owned);
     let texts = [robots.text.as_deref(), llms_txt.as_deref()];

@@ -60,6 +60,10 @@ pub(super) struct BulkRequest {
     /// User agent to send; by default one of current browsers.
     #[schema(max_length = 1024, pattern = "^[ -~]*$")]
     user_agent: Option<String>,
+    /// Follow a `Refresh` header or a page's `meta` refresh of at most 100 seconds, at once and as a
+    /// redirect.
+    #[schema(default = false, extensions(("x-extension" = json!(true))))]
+    follow_refresh: Option<bool>,
     /// Further extractors; their outputs are under `extensions`.
     #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
     extractors: Option<Vec<String>>,
@@ -192,6 +196,7 @@ impl BulkRequest {
                 max_age_seconds: self.max_age_seconds,
                 // A batch has no mode of its own and is billed as standard pages.
                 cloud_mode: CloudMode::None,
+                follow_refresh: self.follow_refresh.unwrap_or(false),
                 content,
                 browsing: Browsing::default(),
             },

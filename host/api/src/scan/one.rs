@@ -41,7 +41,7 @@ pub(super) struct ScanRequest {
     #[schema(max_length = 1024, pattern = "^[ -~]*$")]
     user_agent: Option<String>,
     /// A page of this URL that the project fetched less than so many seconds ago, with the
-    /// same user agent and cloud mode, answers.
+    /// same user agent, cloud mode and `follow_refresh`, answers.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 315_360_000)]
     max_age_seconds: Option<u64>,
@@ -59,6 +59,11 @@ pub(super) struct ScanRequest {
     /// Adds `screenshot`, or `screenshot_error`.
     #[schema(default = false)]
     screenshot_inline: Option<bool>,
+    /// Follow a `Refresh` header or a page's `meta` refresh of at most 100 seconds, at once and as a
+    /// redirect. Otherwise the page itself is the answer; `signals.refresh` names the target. A page in a
+    /// browser is not affected.
+    #[schema(default = false, extensions(("x-extension" = json!(true))))]
+    follow_refresh: Option<bool>,
     /// Further extractors; their outputs are under `extensions`.
     #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
     extractors: Option<Vec<String>>,
@@ -168,6 +173,7 @@ impl ScanRequest {
             user_agent: self.user_agent,
             max_age_seconds: self.max_age_seconds,
             cloud_mode,
+            follow_refresh: self.follow_refresh.unwrap_or(false),
             content: validate::with_options(pipeline, content, options).await?,
             browsing,
         })

@@ -38,7 +38,7 @@ struct Teaser {
 }
 
 /// Searches, best first; at most `limit` results. One whose content `room` has no room for has what the
-/// engine says of it instead. What a search without results costs is added to `spent`.
+/// engine says of it instead. What the search costs is added to `spent`, also if nobody waits for its end.
 ///
 /// # Errors
 /// Why the configured engine gives no results.
@@ -59,8 +59,14 @@ pub async fn search(
     }
     let vendor = app.cloud.vendor();
     if vendor.is_configured() {
-        let hits = vendor.search(query, limit, format == Format::Raw).await?;
-        let each = share(micros(config.prices.vendor_search), hits.len(), spent);
+        let price = micros(config.prices.vendor_search);
+        let asked = spent.under_way(|| price);
+        let hits = vendor.search(query, limit, format == Format::Raw).await;
+        asked.end();
+        let hits = hits?;
+        let each = share(price, hits.len());
+        let costs = hits.iter().map(|hit| hit.cost_micros.unwrap_or(each));
+        spent.add(if hits.is_empty() { price } else { costs.sum() });
         let mut results = Vec::with_capacity(hits.len());
         for hit in hits {
             let content = told(hit.content.unwrap_or_default(), format).await?;
@@ -74,8 +80,13 @@ pub async fn search(
         return Ok(results);
     }
     if let Some(key) = &config.brave_key {
-        let teasers = web::brave(fetcher, &config.brave_url, key, query, limit).await?;
-        let each = share(micros(config.prices.brave_search), teasers.len(), spent);
+        let price = micros(config.prices.brave_search);
+        let asked = spent.under_way(|| price);
+        let teasers = web::brave(fetcher, &config.brave_url, key, query, limit).await;
+        asked.end();
+        let teasers = teasers?;
+        let each = share(price, teasers.len());
+        spent.add(each * teasers.len().max(1) as u64);
         return Ok(fetched(app, principal, teasers, format, each, room).await);
     }
     stored::search(app, principal, query, limit, format, room).await
@@ -97,11 +108,8 @@ fn fitting(room: &AnswerBudget, content: String, instead: String) -> String {
     }
 }
 
-/// A search's price, spread over its results; without results it counts as spent for nothing.
-fn share(micros: u64, results: usize, spent: &Spent) -> u64 {
-    if results == 0 {
-        spent.add(micros);
-    }
+/// A result's share of a search's price.
+fn share(micros: u64, results: usize) -> u64 {
     micros.div_ceil((results as u64).max(1))
 }
 

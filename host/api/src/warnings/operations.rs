@@ -24,6 +24,8 @@ pub(crate) struct Operation {
     parameter_schemas: Vec<Value>,
     /// Schema of its JSON body.
     body: Value,
+    /// Whether anybody may call it.
+    is_public: bool,
 }
 
 impl Operation {
@@ -71,6 +73,15 @@ impl Operations {
         self.routes.at(path).ok()?.value.get(method)
     }
 
+    /// Whether a key is asked for there. Outside of the interface's paths nothing asks for one that the
+    /// document does not name: the console's pages, the document itself.
+    pub(crate) fn takes_key(&self, method: &Method, path: &str) -> bool {
+        match self.find(method, path) {
+            Some(operation) => !operation.is_public,
+            None => path.starts_with("/v1/"),
+        }
+    }
+
     /// The rule for a whole number at this place of the body.
     pub(super) fn body_number(&self, operation: &Operation, path: &[Step]) -> Option<String> {
         let mut schemas = vec![&operation.body];
@@ -111,9 +122,12 @@ fn operation_of(operation: &Value) -> Operation {
         })
         .unzip();
     let body = operation.pointer("/requestBody/content/application~1json/schema");
+    let security = operation.get("security").and_then(Value::as_array);
+    let is_nothing = |requirement: &Value| requirement == &serde_json::json!({});
     Operation {
         parameters,
         parameter_schemas,
         body: body.cloned().unwrap_or_default(),
+        is_public: security.is_some_and(|any| any.is_empty() || any.iter().any(is_nothing)),
     }
 }

@@ -107,23 +107,21 @@ impl<'a> Scanner<'a> {
     }
 
     fn meta(&mut self) -> Option<&'static Encoding> {
-        let mut pragma = false;
-        let mut from_content = None;
-        let mut from_charset = None;
-        let mut seen: Vec<Vec<u8>> = Vec::new();
+        // Of attributes of one name, the first counts.
+        let (mut pragma, mut content, mut charset) = (None, None, None);
         while let Some((name, value)) = self.attribute() {
-            if seen.contains(&name) {
-                continue;
-            }
-            match name.as_slice() {
-                b"http-equiv" => pragma = value.eq_ignore_ascii_case(b"content-type"),
-                b"content" => from_content = in_content(&value).and_then(declared),
-                b"charset" => from_charset = declared(&value),
-                _ => {}
-            }
-            seen.push(name);
+            let first = match name.as_slice() {
+                b"http-equiv" => &mut pragma,
+                b"content" => &mut content,
+                b"charset" => &mut charset,
+                _ => continue,
+            };
+            first.get_or_insert(value);
         }
-        from_charset.or(from_content.filter(|_| pragma))
+        let is_pragma = pragma.is_some_and(|value| value.eq_ignore_ascii_case(b"content-type"));
+        let content = content.filter(|_| is_pragma);
+        let charset = charset.and_then(|label| declared(&label));
+        charset.or_else(|| content.and_then(|value| in_content(&value).and_then(declared)))
     }
 
     /// The standard's "get an attribute": lower-case name and value; `None` at the tag's end.

@@ -161,6 +161,7 @@ fn declarations_are_found_where_the_standard_says() {
         "<?xml version='1.0' encoding='KOI8-R'?><html/>",
         "< <p =x='>'><meta charset=koi8-r charset=utf-8>",
         "<meta http-equiv=content-type content='charset text charset=koi8-r;x'>",
+        "<meta charset=unknown http-equiv=content-type content='charset=koi8-r'>",
     ];
     for html in koi8 {
         assert_eq!(plain(html.as_bytes(), None).encoding, "KOI8-R", "{html}");
@@ -172,6 +173,10 @@ fn declarations_are_found_where_the_standard_says() {
         "<meta charset=\"koi8-r>",
         "<!-- <meta charset=koi8-r>",
         "<meta http-equiv=refresh content='charset=koi8-r'>",
+        // Of attributes of one name, the first counts, whatever it says.
+        "<meta charset=unknown CHARSET=koi8-r>",
+        "<meta http-equiv=refresh HTTP-EQUIV=content-type content='charset=koi8-r'>",
+        "<meta http-equiv=content-type content=text/html content='charset=koi8-r'>",
     ];
     for html in none {
         assert_eq!(

@@ -1,7 +1,9 @@
 //! The result of a pass over a page.
 
+use orbweaver_markup::Refresh;
+
 use super::links::Links;
-use super::robots_meta::{Directives, Refresh};
+use super::robots_meta::Directives;
 
 /// The result of a pass over a page.
 #[derive(Clone, Debug, Default, PartialEq)]

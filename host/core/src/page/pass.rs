@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memchr;
-use orbweaver_markup::{Name, Place, Tag, Token, Tokens, decode_into, is_encoded, names};
+use orbweaver_markup::{Name, Place, Refresh, Tag, Token, Tokens, decode_into, names};
 use orbweaver_urls::{Base, KeyRules, MAX_PAGE_URL_BYTES, Resolved, key_of};
 
+use super::decoded::{decoded, decoded_in, decoded_text, one_line};
 use super::facts::PageFacts;
 use super::hash::{TextHasher, collapse};
 use super::links::{Link, Links};
 use super::open::{OpenElements, style_hides};
-use super::robots_meta::Refresh;
 use crate::limits::{MAX_ANCHOR_BYTES, MAX_LINKS, MAX_TITLE_BYTES};
 use crate::user_agent::PRODUCT_TOKEN;
 
@@ -366,7 +366,10 @@ impl<'h> State<'h> {
             }
         }
         let pragma = tag.attribute("http-equiv").unwrap_or("");
-        if self.facts.refresh.is_none() && pragma.trim().eq_ignore_ascii_case("refresh") {
+        if self.facts.refresh.is_none()
+            && pragma.trim().eq_ignore_ascii_case("refresh")
+            && !self.elements.are_in_template()
+        {
             self.facts.refresh = Refresh::parse(&decoded(content));
         }
     }
@@ -505,27 +508,4 @@ fn forbids_following(rel: &str) -> bool {
             .iter()
             .any(|known| rel.eq_ignore_ascii_case(known))
     })
-}
-
-fn decoded(attribute: &str) -> Cow<'_, str> {
-    decoded_in(attribute, Place::Attribute)
-}
-
-fn decoded_text(text: &str) -> Cow<'_, str> {
-    decoded_in(text, Place::Text)
-}
-
-fn decoded_in(source: &str, place: Place) -> Cow<'_, str> {
-    if !is_encoded(source, place) {
-        return Cow::Borrowed(source);
-    }
-    let mut out = String::with_capacity(source.len());
-    decode_into(source, place, &mut out);
-    Cow::Owned(out)
-}
-
-fn one_line(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    collapse(text, &mut false, &mut false, &mut out);
-    out
 }

@@ -100,7 +100,8 @@ pub struct ExportedPage {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false)]
     pub errors: Vec<RoleError>,
-    /// What was converted to HTML, or why there is no content, if the body is not HTML.
+    /// That the page is incomplete; and what was converted to HTML, or why there is no content, if the body is
+    /// not HTML.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub notice: Option<String>,

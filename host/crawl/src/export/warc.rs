@@ -8,13 +8,14 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::StatusCode;
+use orbweaver_fetch::INCOMPLETE;
 use orbweaver_pipeline::ScanError;
 use orbweaver_store::crawl::Run;
 use sha2::{Digest as _, Sha256};
 use uuid::Builder;
 
 use super::csv_lines::unwritten;
-use super::page::{ExportedPage, Response};
+use super::page::ExportedPage;
 
 /// Headers about the body's transfer: the record has the decoded body, so they are renamed.
 const RENAMED: [&str; 3] = ["content-encoding", "content-length", "transfer-encoding"];
@@ -27,8 +28,8 @@ const RECONSTRUCTED: &str = "\
     renamed X-Archive-Orig-*, and Content-Length is the length of the body in the record; the \
     version and the reason phrase of the status line are not stored and are written as HTTP/1.1 \
     with the standard phrase; names of headers are in lower case; Set-Cookie headers are not \
-    stored; a page that the server said was not modified has the headers and body of the earlier \
-    response; redirects are listed in the metadata record; of a page that a browser rendered, the \
+    stored; a page that the server said was not modified has the body of the earlier response, and \
+    its headers as the server's answer updates them; redirects are listed in the metadata record; of a page that a browser rendered, the \
     body is its document after scripts ran";
 
 /// A WARC file.
@@ -111,7 +112,10 @@ impl WarcFile {
         let id = |kind| record_id(&[kind, &self.run, &page.id.to_string(), &page.url, &at]);
         let (response_id, metadata_id) = (id("response"), id("metadata"));
         let body = response.body.as_deref().unwrap_or_default();
-        let head = head(response, body.len());
+        let headers: Vec<(String, String)> =
+            serde_json::from_str(&stored.headers).unwrap_or_default();
+        let is_whole = headers.iter().all(|(name, _)| name != INCOMPLETE);
+        let head = head(stored.status, &headers, body.len());
         let about = about(page);
         let payload = digest(&[body]);
         let mut fields = format!(
@@ -121,7 +125,7 @@ impl WarcFile {
             self.info_id,
             payload,
         );
-        if response.body.is_none() {
+        if response.body.is_none() || !is_whole {
             fields.push_str("WARC-Truncated: unspecified\r\n");
         }
         let record = Record {
@@ -157,26 +161,18 @@ impl WarcFile {
     }
 }
 
-/// The status line and the headers.
-fn head(response: &Response, length: usize) -> String {
-    let status = response.page.status;
+/// The status line and the headers that the site sent.
+fn head(status: u16, headers: &[(String, String)], length: usize) -> String {
     let reason = StatusCode::from_u16(status).ok();
     let reason = reason.and_then(|status| status.canonical_reason());
     let mut head = format!("HTTP/1.1 {status} {}\r\n", reason.unwrap_or_default());
-    let headers: Vec<(String, String)> =
-        serde_json::from_str(&response.page.headers).unwrap_or_default();
-    for (name, value) in headers {
+    for (name, value) in headers.iter().filter(|(name, _)| name != INCOMPLETE) {
         let prefix = match RENAMED.contains(&name.as_str()) {
             true => ORIGINAL,
             false => "",
         };
         // Writing to a string does not fail.
-        let _ = write!(
-            head,
-            "{prefix}{}: {}\r\n",
-            one_line(&name),
-            one_line(&value)
-        );
+        let _ = write!(head, "{prefix}{}: {}\r\n", one_line(name), one_line(value));
     }
     let _ = write!(head, "Content-Length: {length}\r\n\r\n");
     head

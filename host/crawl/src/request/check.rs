@@ -100,6 +100,7 @@ impl CrawlRequest {
             extractors: extraction.extractors,
             extractor_options: extraction.options,
             respect_nofollow: self.respect_nofollow.unwrap_or(false),
+            follow_refresh: self.follow_refresh.unwrap_or(false),
             render: browsing.render,
             wait_for: browsing.wait_for,
             actions: browsing.actions,

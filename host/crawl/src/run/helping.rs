@@ -10,6 +10,7 @@ use orbweaver_store::crawl::{FailedUrl, LeasedPart, NewReport, PartLease};
 use orbweaver_urls::Resolved;
 use tokio::time::{Instant, sleep_until};
 
+use super::is_away;
 use super::report::{Report, ReportedEnd, ReportedPage, Skipped, Told};
 use super::state::Crawler;
 use crate::commit::Committer;
@@ -48,7 +49,9 @@ impl Helping {
     }
 }
 
-/// Works on a part of a run until it is closed, lost, or the process stops.
+/// Works on a part of a run until it is closed, lost, or the process stops. A part that fails for another
+/// reason than that the database is away is given up: its next worker would fail, too, and so on for ever. The
+/// run's worker fetches what was lent to it, and ends the run if it cannot go on either.
 pub(crate) async fn help(
     crawls: Crawls,
     leased: LeasedPart,
@@ -61,18 +64,26 @@ pub(crate) async fn help(
             Crawler::of_part(crawls.clone(), &leased, Arc::clone(&handle), committer).await?;
         worker.help().await
     };
-    match AssertUnwindSafe(worked).catch_unwind().await {
-        Ok(Ok(())) => {}
+    let has_failed = match AssertUnwindSafe(worked).catch_unwind().await {
+        Ok(Ok(())) => false,
         Ok(Err(error)) => {
             tracing::warn!(%error, run.id = %lease.run, part = lease.part, "a part of a crawl is handed back");
+            !is_away(&error)
         }
         Err(_) => {
             tracing::error!(run.id = %lease.run, part = lease.part, "a part of a crawl panicked");
+            true
         }
-    }
-    if *handle.fate.borrow() != Fate::Lost
-        && let Err(error) = crawls.store.release_part(lease).await
-    {
+    };
+    let fate = handle.fate.borrow().clone();
+    let store = &crawls.store;
+    let left = match fate {
+        Fate::Lost => return,
+        Fate::Broken(_) => store.give_up_part(lease).await,
+        Fate::Going | Fate::Stop if has_failed => store.give_up_part(lease).await,
+        Fate::Going | Fate::Stop => store.release_part(lease).await,
+    };
+    if let Err(error) = left {
         // Its lease runs out.
         tracing::warn!(%error, run.id = %lease.run, "cannot hand a part of a crawl back");
     }

@@ -123,7 +123,6 @@ impl Crawler {
             return;
         }
         let handle = Arc::clone(&self.handle);
-        // Held until both are changed, so that no commit has one without the other.
         let mut progress = handle.progress.lock();
         for (reason, count) in counts {
             *progress.skipped.entry(reason).or_default() += count;

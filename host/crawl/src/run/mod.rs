@@ -228,13 +228,16 @@ impl Crawler {
     }
 }
 
+/// Whether the database is only away.
+fn is_away(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<StoreError>();
+    error.is_some_and(StoreError::is_transient)
+}
+
 /// Ends a run that can't go on, with the field's message where its request breaks a rule; hands it back
 /// where the database is only away.
 fn gave_up(error: &anyhow::Error) -> Option<Ending> {
-    let away = error
-        .downcast_ref::<StoreError>()
-        .is_some_and(StoreError::is_transient);
-    if away {
+    if is_away(error) {
         tracing::warn!(%error, "database unavailable; releasing the crawl's lease");
         return None;
     }

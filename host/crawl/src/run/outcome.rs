@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use orbweaver_fetch::{Kind, RobotsRead};
 use orbweaver_store::Amount;
-use orbweaver_store::crawl::{FailedUrl, FrontierChange, NewNote, SkipReason};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, NewNote, SkipReason, is_unreliable};
 use orbweaver_urls::Resolved;
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
@@ -292,9 +292,12 @@ impl Crawler {
             }
         };
         if self.helping.is_none() {
-            item.changes = vec![FrontierChange::Done {
-                seq: entry.seq,
-                redirect_to: fetched.redirect_to,
+            let (seq, redirect_to) = (entry.seq, fetched.redirect_to);
+            let is_told = !is_dropped && !self.shared.is_seed(&entry);
+            let is_down = !is_told && is_unreliable(fetched.row.page.status);
+            item.changes = vec![match is_down {
+                true => FrontierChange::Unavailable { seq, redirect_to },
+                false => FrontierChange::Done { seq, redirect_to },
             }];
         }
         item.page = (!is_dropped).then_some(fetched.row);
@@ -338,8 +341,9 @@ impl Crawler {
         true
     }
 
-    pub(super) fn note(&self) {
-        *self.handle.notes.lock() = serde_json::to_string(&self.notes).ok();
+    /// Has the notes written with the next item.
+    pub(super) fn note(&mut self) {
+        self.notes_changed = true;
     }
 
     /// Looks up what the site says to AI crawlers and language models, once.
@@ -368,11 +372,11 @@ impl Crawler {
                 turn.charge(Instant::now(), 1);
             }
             // What is known needs no turn.
-            if !files.has_llms_txt_for(&url, &personal) {
+            if !files.has_llms_txt_for(fetcher, &url, &personal) {
                 shared.wait_for(url.as_str()).await;
             }
             let llms = files.llms_txt_for(fetcher, &url, &personal).await;
-            if !files.has_llms_full_txt_for(&url, &personal) {
+            if !files.has_llms_full_txt_for(fetcher, &url, &personal) {
                 shared.wait_for(url.as_str()).await;
             }
             let full = files.llms_full_txt_for(fetcher, &url, &personal).await;

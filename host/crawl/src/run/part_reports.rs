@@ -129,9 +129,10 @@ impl Crawler {
                     }
                 }
                 self.count_page(page.dropped);
-                item.changes = vec![FrontierChange::Done {
-                    seq,
-                    redirect_to: page.redirect_to,
+                let redirect_to = page.redirect_to;
+                item.changes = vec![match page.dropped && page.is_down {
+                    true => FrontierChange::Unavailable { seq, redirect_to },
+                    false => FrontierChange::Done { seq, redirect_to },
                 }];
             }
             // Another node stored the page that it redirects to.

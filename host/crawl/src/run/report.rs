@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry as Slot;
 use chrono::{DateTime, Utc};
 use orbweaver_core::page::{Link, Links};
 use orbweaver_engine::{HookReason, JudgedLink};
-use orbweaver_store::crawl::{NewNote, NoteKind, SkipReason};
+use orbweaver_store::crawl::{NewNote, NoteKind, SkipReason, is_unreliable};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Entry, Fetched};
@@ -90,6 +90,8 @@ pub(super) struct ReportedPage {
     pub(super) excluded: u64,
     pub(super) unjudged: u64,
     pub(super) dropped: bool,
+    /// Its status is a temporary failure.
+    pub(super) is_down: bool,
     links: Vec<ReportedLink>,
     added: Vec<Judged>,
     hook_skipped: u64,
@@ -251,6 +253,7 @@ impl ReportedPage {
             excluded: fetched.left_out.excluded,
             unjudged: fetched.left_out.budget,
             dropped: hooked.is_some_and(|hooked| hooked.fate == Fate::Dropped),
+            is_down: is_unreliable(fetched.row.page.status),
             ..Self::default()
         };
         if !follows {

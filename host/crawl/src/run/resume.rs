@@ -79,6 +79,12 @@ impl Crawler {
         if shared.crawls.store.is_shared() {
             self.resume_parts().await?;
         }
+        // An earlier worker may have stopped between the first page and these files.
+        if self.rows > 0 && !shared.spec.list && stored.ai_bot_policy.is_none() {
+            let site = self.notes.site.as_deref().and_then(Resolved::parse);
+            let site = site.unwrap_or_else(|| shared.seed.url().clone());
+            self.look_at_site(&site);
+        }
         Ok(())
     }
 

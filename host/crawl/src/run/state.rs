@@ -13,7 +13,7 @@ use orbweaver_engine::RunRef;
 use orbweaver_fetch::{CookieJar, RobotsRead};
 use orbweaver_pipeline::blocking_of;
 use orbweaver_store::Topic;
-use orbweaver_store::crawl::{FailedUrl, FrontierChange, LeasedPart, LeasedRun};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, LeasedPart, LeasedRun, Progress};
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -73,6 +73,8 @@ pub(super) struct Crawler {
     pub(super) handle: Arc<RunHandle>,
     pub(super) committer: Committer,
     pub(super) notes: Notes,
+    /// Whether they have changed since the last item.
+    pub(super) notes_changed: bool,
     pub(super) hosts: Vec<Host>,
     pub(super) host_index: HashMap<String, usize>,
     pub(super) seen: Seen,
@@ -275,6 +277,7 @@ impl Crawler {
             handle,
             committer,
             notes,
+            notes_changed: false,
             hosts: Vec::new(),
             host_index: HashMap::new(),
             seen: Seen::default(),
@@ -369,6 +372,8 @@ impl Crawler {
     pub(super) fn item(&self) -> CommitItem {
         CommitItem {
             run: Arc::clone(&self.handle),
+            progress: Progress::default(),
+            engine_state: None,
             page: None,
             discovered: Vec::new(),
             changes: Vec::new(),
@@ -382,8 +387,16 @@ impl Crawler {
         }
     }
 
-    pub(super) async fn send(&mut self, item: CommitItem) {
-        self.handle.progress.lock().queued = self.pending;
+    /// Hands an item over, with the counts and the notes as they are now.
+    pub(super) async fn send(&mut self, mut item: CommitItem) {
+        item.progress = {
+            let mut progress = self.handle.progress.lock();
+            progress.queued = self.pending;
+            progress.clone()
+        };
+        if std::mem::take(&mut self.notes_changed) {
+            item.engine_state = serde_json::to_string(&self.notes).ok();
+        }
         self.sent += 1;
         self.committer.send(item).await;
     }

@@ -11,7 +11,7 @@ const MAX_QUEUED_BYTES: usize = 4 << 20;
 /// Most bytes of sitemaps that a run reads, unpacked. What is listed of other sites, excluded or known
 /// already ends no run, so that without a bound a site could have 2 TiB read: 50,000 sitemaps of the largest
 /// size. A run of the most pages needs about a gigabyte.
-const MAX_BYTES: u64 = 16 << 30;
+pub(super) const MAX_BYTES: u64 = 16 << 30;
 
 /// Sitemaps that wait to be read, each once. Entries of an index are limited in number and
 /// bytes before they are stored.

@@ -70,8 +70,8 @@ pub(super) async fn attempt(
         user_agent: Some(USER_AGENT.to_owned()),
         follow_redirects: false,
         discard_body: true,
-        timeout: Some(crawls.webhook_config.timeout_ms.as_duration()),
         ..Request::new(Method::POST, delivery.url.as_str())
+            .patient(crawls.webhook_config.timeout_ms.as_duration())
     };
     let started = Instant::now();
     let fetcher = crawls.pipeline.fetcher.of_project(delivery.project);

@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 use crate::host::work::HostWork;
 use crate::host_tasks::HostTasks;
-use crate::memory::MemoryCharge;
+use crate::memory::{Charged, MemoryCharge};
 use crate::meter::Meter;
 
 /// Most pages or links per request.
@@ -73,7 +73,7 @@ impl CrawlDataCapability {
         run: i64,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<PageRow>, CallFailure> {
+    ) -> Result<Charged<Vec<PageRow>>, CallFailure> {
         let this = self.clone();
         let work = async move { this.pages_here(run, after, limit).await };
         HostTasks::current().run(&self.meter, work).await
@@ -84,7 +84,7 @@ impl CrawlDataCapability {
         run: i64,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<PageRow>, CallFailure> {
+    ) -> Result<Charged<Vec<PageRow>>, CallFailure> {
         let limit = limit.clamp(1, MAX_BATCH);
         let crawls = self.granted()?;
         let (mut rows, mut after) = (Vec::new(), after);
@@ -104,7 +104,7 @@ impl CrawlDataCapability {
             after = more.last().map_or(after, |row| Some(row.id));
             rows.extend(more);
         }
-        Ok(rows)
+        Ok(Charged::new(rows, held))
     }
 
     /// Returns links of a run.
@@ -114,7 +114,7 @@ impl CrawlDataCapability {
         run: i64,
         after: Option<i64>,
         pages: u32,
-    ) -> Result<LinkColumns, CallFailure> {
+    ) -> Result<Charged<LinkColumns>, CallFailure> {
         let this = self.clone();
         let work = async move { this.links_here(run, after, pages).await };
         HostTasks::current().run(&self.meter, work).await
@@ -125,7 +125,7 @@ impl CrawlDataCapability {
         run: i64,
         after: Option<i64>,
         pages: u32,
-    ) -> Result<LinkColumns, CallFailure> {
+    ) -> Result<Charged<LinkColumns>, CallFailure> {
         let pages = pages.clamp(1, MAX_BATCH);
         let crawls = self.granted()?;
         self.account.check()?;
@@ -133,7 +133,8 @@ impl CrawlDataCapability {
         self.hold_graph(crawls.graph_bytes(run).await?)?;
         let links = crawls.links(run, after, pages, &self.account).await?;
         self.hold_graph(crawls.graph_bytes(run).await?)?;
-        Ok(links)
+        let held = self.requests.hold(bytes_of(&links))?;
+        Ok(Charged::new(links, held))
     }
 
     fn hold_graph(&self, bytes: u64) -> Result<(), CallFailure> {
@@ -181,6 +182,24 @@ impl CrawlDataCapability {
     }
 }
 
+/// Bytes of these columns.
+fn bytes_of(links: &LinkColumns) -> usize {
+    let LinkColumns {
+        from_page,
+        to_page,
+        anchor,
+        nofollow,
+        anchors,
+        next: _,
+    } = links;
+    let texts = anchors.iter().map(|text| size_of::<String>() + text.len());
+    size_of_val(from_page.as_slice())
+        + size_of_val(to_page.as_slice())
+        + size_of_val(anchor.as_slice())
+        + size_of_val(nofollow.as_slice())
+        + texts.sum::<usize>()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU64;
@@ -203,6 +222,8 @@ mod tests {
         growth: u64,
         /// What each request of links takes.
         cpu: Duration,
+        /// The answer to each request of links.
+        columns: LinkColumns,
         /// Rows of pages.
         rows: Vec<PageRow>,
         asked: AtomicU32,
@@ -246,7 +267,7 @@ mod tests {
             account.spend(self.cpu);
             self.asked.fetch_add(1, Ordering::Relaxed);
             self.graph.fetch_add(self.growth, Ordering::Relaxed);
-            Ok(LinkColumns::default())
+            Ok(self.columns.clone())
         }
 
         async fn graph_bytes(&self, _: i64) -> Result<u64, CodedError> {
@@ -309,10 +330,11 @@ mod tests {
             ..Crawls::default()
         });
         let (crawls, memory) = capability(&host, 3 << 20);
-        let ids = |rows: Vec<PageRow>| rows.iter().map(|row| row.id).collect::<Vec<_>>();
+        let ids = |rows: Charged<Vec<PageRow>>| rows.iter().map(|row| row.id).collect::<Vec<_>>();
         let some = crawls.pages(1, Some(10), 2_500).await.unwrap();
         assert_eq!(ids(some), (11..=2_510).collect::<Vec<_>>());
         let last = crawls.pages(1, Some(2_000), 10_000).await.unwrap();
+        assert!(memory.charge(2 << 20).is_err(), "unread rows count");
         assert_eq!(ids(last), (2_001..=4_000).collect::<Vec<_>>());
         assert!((2 << 20..3 << 20).contains(&memory.peak()));
         let stopped = crawls.pages(1, None, 10_000).await.unwrap_err();
@@ -340,11 +362,18 @@ mod tests {
         let host = Arc::new(Crawls {
             graph: AtomicU64::new(60),
             growth: 30,
+            columns: LinkColumns {
+                nofollow: vec![false; 5],
+                ..LinkColumns::default()
+            },
             ..Crawls::default()
         });
         let (crawls, memory) = capability(&host, 100);
-        crawls.links(1, None, 1).await.unwrap();
-        assert_eq!(memory.peak(), 90);
+        let links = crawls.links(1, None, 1).await.unwrap();
+        assert_eq!(memory.peak(), 95);
+        assert!(memory.charge(10).is_err(), "unread links count");
+        drop(links);
+        assert!(memory.charge(10).is_ok());
         let stopped = crawls.links(1, None, 1).await.unwrap_err();
         let limit = StopReason::Limit(Limit::Memory(100));
         assert!(matches!(stopped, CallFailure::Stopped(reason) if reason == limit));

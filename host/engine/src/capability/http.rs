@@ -95,7 +95,8 @@ impl HttpCapability {
         if self.host.http().is_none() {
             return Err(not_offered("HTTP").into());
         }
-        self.requests.count()?;
+        self.requests
+            .count(request.body.as_ref().map_or(0, Vec::len))?;
         let (host, requests) = (Arc::clone(&self.host), Arc::clone(&self.requests));
         let work = async move {
             let _held = held;

@@ -1,7 +1,9 @@
 //! The capability `log`: log lines of a plugin, bounded in number and length, with control
-//! characters escaped.
+//! characters escaped. Those of a project's own plugin are for its author; in the operator's log they have level
+//! debug at most.
 
 use crate::journal::{LogLevel, Reporter};
+use crate::label::Label;
 use crate::text::clean;
 
 /// Longest line kept, in bytes.
@@ -10,15 +12,15 @@ const MAX_LINE_BYTES: usize = 4_096;
 /// The log output of one call.
 #[derive(Debug)]
 pub(crate) struct PluginLog {
-    plugin: std::sync::Arc<str>,
+    plugin: Label,
     reporter: Reporter,
     left: u32,
     dropped: u64,
 }
 
 impl PluginLog {
-    /// `plugin` identifies it in the log, e.g. `extractor:markdown`.
-    pub fn new(plugin: std::sync::Arc<str>, lines: u32) -> Self {
+    /// Nothing is reported yet.
+    pub fn new(plugin: Label, lines: u32) -> Self {
         Self {
             plugin,
             reporter: Reporter::NONE,
@@ -42,7 +44,11 @@ impl PluginLog {
         let plugin = &*self.plugin;
         let message = clean(message, MAX_LINE_BYTES);
         self.reporter.line(level, &message);
-        match level {
+        let shown = match self.plugin.is_own() {
+            true => level.min(LogLevel::Debug),
+            false => level,
+        };
+        match shown {
             LogLevel::Trace => tracing::trace!(target: "plugin", plugin, "{message}"),
             LogLevel::Debug => tracing::debug!(target: "plugin", plugin, "{message}"),
             LogLevel::Info => tracing::info!(target: "plugin", plugin, "{message}"),
@@ -54,13 +60,12 @@ impl PluginLog {
 
 impl Drop for PluginLog {
     fn drop(&mut self) {
-        if self.dropped > 0 {
-            tracing::warn!(
-                target: "plugin",
-                plugin = &*self.plugin,
-                plugin.dropped_lines = self.dropped,
-                "plugin log lines dropped: over budget"
-            );
+        const DROPPED: &str = "plugin log lines dropped: over budget";
+        let (plugin, lines) = (&*self.plugin, self.dropped);
+        if lines > 0 && self.plugin.is_own() {
+            tracing::debug!(target: "plugin", plugin, plugin.dropped_lines = lines, "{DROPPED}");
+        } else if lines > 0 {
+            tracing::warn!(target: "plugin", plugin, plugin.dropped_lines = lines, "{DROPPED}");
         }
     }
 }

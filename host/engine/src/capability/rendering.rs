@@ -47,7 +47,7 @@ impl RenderingCapability {
         if self.host.rendering().is_none() {
             return Err(not_offered("browser").into());
         }
-        self.requests.count()?;
+        self.requests.count(0)?;
         let (host, requests) = (Arc::clone(&self.host), Arc::clone(&self.requests));
         let url = url.to_owned();
         let work = async move {

@@ -42,11 +42,24 @@ impl RequestBudget {
         self.made.load(Ordering::Relaxed).min(self.max_requests)
     }
 
-    /// Counts one request.
+    /// Counts one request, and the bytes of its body like those of answers.
     ///
     /// # Errors
-    /// `budget` if the number is exhausted.
-    pub fn count(&self) -> Result<(), CodedError> {
+    /// `budget` if the number is exhausted, or if the bytes are more than are left.
+    pub fn count(&self, body: usize) -> Result<(), CodedError> {
+        let left = |left: u64| left.checked_sub(body as u64);
+        let counted = self
+            .bytes_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        if counted.is_err() {
+            return Err(CodedError::new(
+                ErrorCode::Budget,
+                format!(
+                    "the body is longer than what is left of the budget of {} MiB to fetch and to send",
+                    self.max_mib
+                ),
+            ));
+        }
         if self.made.fetch_add(1, Ordering::Relaxed) >= self.max_requests {
             self.made.store(self.max_requests, Ordering::Relaxed);
             return Err(CodedError::new(
@@ -107,5 +120,35 @@ impl RequestBudget {
     pub fn width(&self, asked: u32) -> usize {
         let limit = self.max_concurrency;
         (if asked == 0 { limit } else { asked.min(limit) }) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::page::PageParts;
+
+    #[test]
+    fn what_is_sent_counts_like_what_is_fetched() {
+        let limits = Limits {
+            fetch_mib: 1,
+            fetches: 5,
+            ..LimitsConfig::default().actor.default
+        };
+        let requests = RequestBudget::new(&limits, MemoryBudget::new(8 << 20));
+        requests.count(600 << 10).unwrap();
+        let refused = requests.count(600 << 10).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::Budget);
+        assert_eq!(requests.made(), 1, "it is not sent");
+        let page = Page::new(PageParts {
+            body: vec![0; 424 << 10].into(),
+            ..PageParts::default()
+        });
+        drop(requests.receive(page).unwrap());
+        assert_eq!(requests.bytes_left().unwrap_err().code, ErrorCode::Budget);
+        assert!(requests.count(1).is_err());
+        // The one who waits for its turn says that nothing may be fetched.
+        requests.count(0).unwrap();
     }
 }

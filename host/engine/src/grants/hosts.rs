@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+/// Most patterns that two lists have in common: all of one with all of the other may be different ones.
+const MAX_COMMON: usize = 4_096;
+
 /// Host patterns `scheme://host:port`, e.g. `https://*.example.com`.
 ///
 /// - Scheme: `http`, `https` or `*`; if omitted, `*`.
@@ -305,6 +308,11 @@ pub(super) fn listed_in_both(asked: &[String], granted: &[String]) -> Result<Vec
             };
             if !seen.insert(both.to_string()) {
                 continue;
+            }
+            if listed.len() == MAX_COMMON {
+                return Err(format!(
+                    "the patterns requested and those granted have more than {MAX_COMMON} in common"
+                ));
             }
             listed.push(if both == *asked_pattern {
                 asked.clone()

@@ -81,7 +81,7 @@ impl Inner {
         payload: &str,
     ) -> Result<String, PluginError> {
         let owner = plugin.owner();
-        let slot = self.interpreter_slot(owner).await;
+        let slot = self.interpreter_slot(owner, &caller).await;
         let slot = slot.ok_or_else(super::call::lost)?;
         let runtime = Arc::clone(&self.runtime);
         let (config, payload) = (hook.config.to_string(), payload.to_owned());

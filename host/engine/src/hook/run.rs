@@ -83,10 +83,10 @@ impl Step {
 
 /// Meters of running guests, which are interrupted when nobody waits for them any more.
 #[derive(Default)]
-struct Running(Mutex<(bool, Vec<Arc<Meter>>)>);
+pub(crate) struct Running(Mutex<(bool, Vec<Arc<Meter>>)>);
 
 impl Running {
-    fn begin(&self, plugin: &Plugin) -> Arc<Meter> {
+    pub fn begin(&self, plugin: &Plugin) -> Arc<Meter> {
         let meter = Arc::new(Meter::new(plugin.limits.cpu(), plugin.limits.wall()));
         let mut running = self.0.lock();
         if running.0 {
@@ -285,7 +285,8 @@ impl Inner {
         mut state: PageState,
     ) -> Result<PageState, PluginError> {
         let owner = step.owner();
-        let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
+        let slot = self.interpreter_slot(owner, &step.caller).await;
+        let slot = slot.ok_or_else(lost)?;
         let runtime = Arc::clone(&self.runtime);
         let task = self.tasks_of(owner).spawn(async move {
             let called = (&*step.plugin, &step.caller);
@@ -320,7 +321,8 @@ impl Inner {
             };
             return self.in_pool(lane, work).await?;
         }
-        let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
+        let slot = self.interpreter_slot(owner, &caller).await;
+        let slot = slot.ok_or_else(lost)?;
         let task = self.tasks_of(owner).spawn(async move {
             let called = (&*plugin, &caller);
             let change = request_as_task(&runtime, called, &hook, &url, depth, attempts).await;
@@ -331,7 +333,7 @@ impl Inner {
     }
 
     /// Runs work on a worker thread; guests are interrupted if the future is dropped.
-    async fn in_pool<T: Send + 'static>(
+    pub(crate) async fn in_pool<T: Send + 'static>(
         &self,
         lane: Lane,
         work: impl FnOnce(&Running) -> T + Send + 'static,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::call::{PAGE_POINTS, lost, page_as_task, page_on_this_thread};
+use super::call::{PAGE_POINTS, page_as_task, page_on_this_thread};
 use super::verdict::PageState;
 use super::{FoundLink, HookPoints, HookUse, PageWork, Visit};
 use crate::error::PluginError;
@@ -10,7 +10,7 @@ use crate::extract::ends_instance;
 use crate::inputs::Inputs;
 use crate::meter::Meter;
 use crate::page::Page;
-use crate::plugin::{Code, Plugin};
+use crate::plugin::Plugin;
 use crate::runtime::Runtime;
 use crate::wit::v1::bindings::delivery_hook::exports::orbweaver::plugin::delivering as wit;
 
@@ -26,13 +26,34 @@ pub(crate) async fn deliver(runtime: &Runtime, plugin: &Plugin) -> Option<Plugin
     (ends_instance(&error) || matches!(error, PluginError::BadOutput(_))).then_some(error)
 }
 
-/// Runs every function of a hook on a page that no server sent, as a test of a new plugin: the
+/// Runs every function of a hook on a page that no server sent, on this thread, as a test of a new plugin: the
 /// first failure that is not the hook's own answer.
-pub(crate) async fn self_test(
-    runtime: Arc<Runtime>,
-    plugin: Arc<Plugin>,
+pub(crate) fn here(
+    runtime: &Runtime,
+    plugin: &Arc<Plugin>,
+    page: Arc<Page>,
+    meter: &Arc<Meter>,
+) -> Option<PluginError> {
+    let (hook, mut state) = beginning(plugin, page);
+    let given = (meter, &Inputs::default());
+    page_on_this_thread(runtime, (&**plugin, &None), &hook, given, &mut state);
+    failure(state)
+}
+
+/// The same as a task.
+pub(crate) async fn as_task(
+    runtime: &Runtime,
+    plugin: &Plugin,
     page: Arc<Page>,
 ) -> Option<PluginError> {
+    let (hook, mut state) = beginning(plugin, page);
+    let inputs = Inputs::default();
+    page_as_task(runtime, (plugin, &None), &hook, &inputs, &mut state).await;
+    failure(state)
+}
+
+/// The hook, and the page before it.
+fn beginning(plugin: &Plugin, page: Arc<Page>) -> (HookUse, PageState) {
     let accepts_no_config = plugin
         .input
         .as_ref()
@@ -47,7 +68,7 @@ pub(crate) async fn self_test(
         anchor: "links".to_owned(),
         ..FoundLink::default()
     };
-    let mut state = PageState::new(PageWork {
+    let state = PageState::new(PageWork {
         visit: Visit {
             url: page.parts().url.clone(),
             ..Visit::default()
@@ -62,28 +83,10 @@ pub(crate) async fn self_test(
         name: plugin.name().to_owned(),
         config: Arc::from("{}"),
     };
-    let state = if matches!(&*plugin.code, Code::Hook(_)) {
-        let test = move || {
-            let meter = Arc::new(Meter::new(plugin.limits.cpu(), plugin.limits.wall()));
-            let given = (&meter, &Inputs::default());
-            page_on_this_thread(&runtime, (&plugin, &None), &hook, given, &mut state);
-            state
-        };
-        match tokio::task::spawn_blocking(test).await {
-            Ok(state) => state,
-            Err(_) => return Some(lost()),
-        }
-    } else {
-        page_as_task(
-            &runtime,
-            (&plugin, &None),
-            &hook,
-            &Inputs::default(),
-            &mut state,
-        )
-        .await;
-        state
-    };
+    (hook, state)
+}
+
+fn failure(state: PageState) -> Option<PluginError> {
     let failures = state.finish().failures.into_iter();
     failures
         .map(|failure| failure.error)

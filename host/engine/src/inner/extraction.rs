@@ -170,13 +170,13 @@ impl Inner {
     ) -> Vec<(usize, RoleResult)> {
         let places: Vec<usize> = group.calls.iter().map(|(place, _)| *place).collect();
         let owner = group.plugin.owner();
-        let Some(slot) = self.interpreter_slot(owner).await else {
+        let Some(slot) = self.interpreter_slot(owner, &group.caller).await else {
             return Vec::new();
         };
         let runtime = Arc::clone(&self.runtime);
         let page = Arc::clone(page);
         let task = self.tasks_of(owner).spawn(async move {
-            let results = task::extract(runtime, group, page).await;
+            let results = task::extract(runtime, group, page, None).await;
             drop(slot);
             results
         });

@@ -12,6 +12,7 @@ use crate::grants::EffectivePermissions;
 use crate::host::state::PluginId;
 use crate::inspect::{Digest, Inspection};
 use crate::journal::PluginFacts;
+use crate::label::Label;
 use crate::limits::{LimitRange, Limits};
 use crate::plugin::{Code, Plugin, Source};
 use crate::quarantine::{Quarantine, QuarantineRule};
@@ -28,7 +29,7 @@ pub(super) struct Parts {
     cut: Vec<String>,
     input: Option<Schema>,
     loaded_at: SystemTime,
-    label: Arc<str>,
+    label: Label,
     facts: Arc<PluginFacts>,
     rule: QuarantineRule,
 }
@@ -56,10 +57,7 @@ impl Parts {
             .shape
             .fits(limits.memory_bytes(), limits.table_elements)?;
         let owner = owner_of(&source);
-        let label: Arc<str> = match owner {
-            None => format!("{}:{}", manifest.kind, manifest.name).into(),
-            Some(project) => format!("{}:{}@{project}", manifest.kind, manifest.name).into(),
-        };
+        let label = Label::new(manifest.kind, &manifest.name, owner);
         #[expect(
             clippy::disallowed_methods,
             reason = "shown to operators; no rule depends on it"
@@ -116,7 +114,7 @@ impl Parts {
             code,
             input: self.input.clone(),
             loaded_at: self.loaded_at,
-            label: Arc::clone(&self.label),
+            label: self.label.clone(),
             facts: Arc::clone(&self.facts),
             stats,
         }

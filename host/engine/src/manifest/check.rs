@@ -2,8 +2,9 @@
 
 use super::{FetcherInfo, HookPoint, Manifest};
 use crate::api_version;
-use crate::grants::Permissions;
+use crate::grants::{MAX_ENTRY_BYTES, Permissions};
 use crate::kind::Kind;
+use crate::schema::Schema;
 use crate::text::is_hidden;
 
 /// Most roles that a plugin needs.
@@ -12,13 +13,14 @@ const MAX_NEEDS: usize = 16;
 const MAX_VERSION_BYTES: usize = 64;
 /// Longest description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 2_000;
-/// Longest entry of a list of permissions, and longest path of a fetcher, in bytes.
-const MAX_ENTRY_BYTES: usize = 300;
+/// Longest path of a fetcher, in bytes.
+const MAX_PATH_BYTES: usize = 300;
 /// Most paths of a fetcher.
 const MAX_PATHS: usize = 1_000;
 
 impl Manifest {
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// Checks all of it, and returns its input schema, compiled.
+    pub(super) fn check(&self) -> Result<Option<Schema>, String> {
         check_name("name", &self.name)?;
         check_line("version", &self.version, MAX_VERSION_BYTES)?;
         if !api_version::is_supported(&self.api) {
@@ -44,12 +46,7 @@ impl Manifest {
                 return Err(format!("roles[{i}]: `{role}` is listed twice"));
             }
         }
-        for (field, list) in [
-            ("http", &self.permissions.http),
-            ("extract", &self.permissions.extract),
-            ("secrets", &self.permissions.secrets),
-            ("wasi", &self.permissions.wasi),
-        ] {
+        for (field, list) in self.permissions.lists() {
             for (i, entry) in list.iter().enumerate() {
                 check_line(&format!("permissions.{field}[{i}]"), entry, MAX_ENTRY_BYTES)?;
             }
@@ -74,15 +71,13 @@ impl Manifest {
                 return Err("permissions: an extractor may request `wasi` only".to_owned());
             }
         }
-        for (field, text) in [
-            ("input", &self.schema.input),
-            ("output", &self.schema.output),
-        ] {
-            let Some(text) = text else { continue };
-            let value: serde_json::Value =
-                serde_json::from_str(text).map_err(|e| format!("schema.{field}: not JSON: {e}"))?;
-            crate::schema::compile(&value).map_err(|e| format!("schema.{field}: {e}"))?;
-        }
+        let input = compiled("schema.input", self.schema.input.as_deref())?;
+        compiled("schema.output", self.schema.output.as_deref())?;
+        self.check_fetcher()?;
+        Ok(input)
+    }
+
+    fn check_fetcher(&self) -> Result<(), String> {
         match (&self.fetcher, self.kind) {
             (None, Kind::Fetcher) => {
                 Err("fetcher.domains: a fetcher needs at least one domain".to_owned())
@@ -214,7 +209,7 @@ impl FetcherInfo {
                 check_line(
                     &format!("fetcher.paths[{i}].path"),
                     &path.path,
-                    MAX_ENTRY_BYTES,
+                    MAX_PATH_BYTES,
                 )?;
             }
             check_text(
@@ -224,6 +219,14 @@ impl FetcherInfo {
         }
         check_text("fetcher.data-shape", &self.data_shape)
     }
+}
+
+/// A schema, if there is one.
+fn compiled(field: &str, text: Option<&str>) -> Result<Option<Schema>, String> {
+    let Some(text) = text else { return Ok(None) };
+    let value = serde_json::from_str(text).map_err(|e| format!("{field}: not JSON: {e}"))?;
+    let schema = crate::schema::compile(&value);
+    schema.map(Some).map_err(|e| format!("{field}: {e}"))
 }
 
 /// Restricts texts that are shown in one line.

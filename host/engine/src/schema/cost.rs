@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::ecmascript::UNITS_OF_FORMAT;
 use super::patterns::Patterns;
 
 /// Subschemas of a schema and values of its `enum`s, each counted as often as it is referred to.
@@ -122,7 +123,12 @@ impl<'a> Counter<'a> {
                 Value::String(pattern) if keyword == "pattern" => {
                     all.units += self.patterns.units(pattern)?;
                 }
-                Value::String(_) if keyword == "format" => all.units += 1,
+                Value::String(format) if keyword == "format" => {
+                    all.units += match format.as_str() {
+                        "regex" => UNITS_OF_FORMAT,
+                        _ => 1,
+                    };
+                }
                 Value::Array(values) if keyword == "enum" => {
                     all.subschemas += values.len() as u64;
                 }

@@ -11,7 +11,7 @@ use regex::RegexBuilder;
 /// Different patterns of a schema.
 const MAX_PATTERNS: usize = 128;
 /// Bytes of one pattern: a class of two bytes is hundreds of ranges while it is parsed.
-const MAX_BYTES: usize = 2_000;
+pub(super) const MAX_BYTES: usize = 2_000;
 /// Groups and classes within each other.
 const MAX_NESTING: u32 = 64;
 /// Bytes of a compiled pattern for each unit of its cost.

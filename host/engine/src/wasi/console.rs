@@ -11,6 +11,7 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::capability::log::PluginLog;
 use crate::journal::{LogLevel, Reporter};
+use crate::label::Label;
 
 /// Bytes of the last error output that are kept.
 const MAX_LAST_BYTES: usize = 2_048;
@@ -52,12 +53,12 @@ impl LastWords {
 
 /// A context that offers only output to the log; the last of standard error is kept.
 pub(crate) fn context(
-    plugin: &Arc<str>,
+    plugin: &Label,
     log_lines: u32,
     last: &LastWords,
     reporter: &Reporter,
 ) -> WasiCtx {
-    let mut log = PluginLog::new(Arc::clone(plugin), log_lines);
+    let mut log = PluginLog::new(plugin.clone(), log_lines);
     log.report_to(reporter.clone());
     let lines = Lines::new(log, last.clone());
     WasiCtx::builder()

@@ -2,6 +2,7 @@
 //! implements them.
 
 pub(crate) mod bindings;
+mod charged;
 mod crawl;
 mod crawl_data;
 mod dom;

@@ -3,12 +3,15 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use orbweaver_engine::{CodedError, Engine, EngineConfig, Limit, LimitsConfig, PluginError};
+use orbweaver_engine::{
+    CodedError, Engine, EngineConfig, Grants, Limit, LimitsConfig, LoadError, PluginError, Source,
+    manifest,
+};
 
 use crate::support::{
     assert_good_still_runs, call, config, engine, engine_with, extract, load, load_bytes, page,
 };
-use crate::wat::Extractor;
+use crate::wat::{Extractor, MANIFEST};
 
 /// An engine whose extractors have little time.
 async fn impatient(name: &str) -> Engine {
@@ -36,6 +39,37 @@ async fn an_endless_loop_ends_at_its_cpu_budget() {
 async fn an_endless_loop_of_host_calls_ends_at_its_cpu_budget() {
     let engine = impatient("spin-yielding").await;
     assert_eq!(extract(&engine, "spin-yielding").await, Err(cpu_limit()));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_self_test_has_the_time_of_one_call_for_all_roles() {
+    let engine = impatient("good").await;
+    // Each role takes some milliseconds, of 100.
+    let core = "(func $burn (local $i i32)
+        (loop $more
+          (br_if $more (i32.lt_u
+            (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+            (i32.const 20000000)))))";
+    let roles: Vec<String> = (0..64).map(|n| format!("role-{n}")).collect();
+    // In the pool, and as a task.
+    for memory in [
+        Extractor::default().memory,
+        "(memory (export \"memory\") 2) (memory 1)",
+    ] {
+        let burning = Extractor {
+            memory,
+            core,
+            always: "(call $burn)",
+            ..Extractor::default()
+        };
+        let text = format!("{MANIFEST}roles = {roles:?}\n");
+        let bytes = manifest::embed(&burning.build(), &text).unwrap();
+        let refused = engine.load_bytes(bytes, Source::Upload, Grants::All).await;
+        let expected = LoadError::SelfTest(cpu_limit().to_string());
+        assert_eq!(refused.unwrap_err(), expected, "{memory}");
+        load_bytes(&engine, burning.build()).await;
+    }
     assert_good_still_runs(&engine).await;
 }
 

@@ -56,6 +56,26 @@ async fn an_extractor_gets_the_outputs_that_it_needs_and_no_others() {
 }
 
 #[tokio::test]
+async fn an_answer_says_whether_a_role_failed_that_it_was_made_from() {
+    let engine = engine_with("good").await;
+    load(&engine, "a", &["good"]).await.unwrap();
+    load(&engine, "b", &["no-such"]).await.unwrap();
+    load(&engine, "c", &["good", "b"]).await.unwrap();
+    let call = |role: &str| RoleCall {
+        role: role.to_owned(),
+        options: "{}".to_owned(),
+    };
+    let roles = ["good", "a", "b", "c"];
+    let answers = engine.extract(&page(), roles.map(call).to_vec()).await;
+    let partial: Vec<bool> = answers
+        .into_iter()
+        .map(|answer| answer.unwrap().is_partial())
+        .collect();
+    assert_eq!(partial, [false, false, true, true]);
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
 async fn needed_roles_run_once_for_a_page_in_the_order_of_needs() {
     let engine = engine_with("good").await;
     // Loaded before what it needs.

@@ -11,7 +11,8 @@ use orbweaver_engine::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{call, config, fixture, load, load_bytes, page};
+use crate::hostile::{log, logged};
+use crate::support::{call, config, extract, fixture, load, load_bytes, page};
 
 const OURS: ProjectId = ProjectId(7);
 const OTHERS: ProjectId = ProjectId(8);
@@ -272,4 +273,27 @@ async fn what_a_plugin_asks_for_is_noted_with_the_request_and_the_run_of_its_cal
         run: Some(RunRef::Actor(5)),
     };
     assert_eq!(noted, [expected]);
+}
+
+#[tokio::test]
+async fn what_a_projects_plugin_writes_is_a_detail_of_the_operators_log() {
+    let log = log();
+    let engine = Engine::new(config()).unwrap();
+    let ours = engine.of_project(OURS);
+    for (written, role) in [("log-flood", "own-flood"), ("trap", "unreachable")] {
+        let text =
+            format!("name = \"{role}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\n");
+        let component = manifest::embed(&fixture(written), &text).unwrap();
+        engine
+            .load_for_project(component, OURS, policy())
+            .await
+            .unwrap();
+        let answer = extract(&ours, role).await;
+        assert_eq!(answer.is_ok(), role == "own-flood");
+        let lines = logged(&log, &format!("extractor:{role}@7"));
+        assert!(!lines.is_empty(), "{role}");
+        for line in lines {
+            assert!(line.contains(" DEBUG plugin: "), "{line}");
+        }
+    }
 }

@@ -8,7 +8,9 @@ pub struct Extractor<'a> {
     pub memory: &'a str,
     /// Further definitions in the core module.
     pub core: &'a str,
-    /// Body of `extract`, except in the self-test (which passes two bytes of options).
+    /// What `extract` does first.
+    pub always: &'a str,
+    /// Then its body, except in the self-test (which passes two bytes of options).
     pub attack: &'a str,
     pub export: &'a str,
 }
@@ -19,6 +21,7 @@ impl Default for Extractor<'_> {
             imports: "",
             memory: "(memory (export \"memory\") 2)",
             core: "",
+            always: "",
             attack: "",
             export: "orbweaver:plugin/extracting@1.0.0",
         }
@@ -32,6 +35,7 @@ impl Extractor<'_> {
             imports,
             memory,
             core,
+            always,
             attack,
             export,
         } = self;
@@ -54,6 +58,7 @@ impl Extractor<'_> {
     {core}
     (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
     (func (export "extract") (param i32 i32 i32 i32 i32) (result i32)
+      {always}
       (if (i32.ne (local.get 4) (i32.const 2)) (then {attack}))
       (call $drop (local.get 2))
       (i32.store (i32.const 64) (i32.const 0))

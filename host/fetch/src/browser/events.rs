@@ -22,6 +22,9 @@ use crate::response::{Headers, Hop};
 const MAX_DOCUMENTS: usize = 32;
 /// Maximum number of open requests that are tracked.
 const MAX_BUSY: usize = 1_024;
+/// Chromium's error of a request that the page or the browser itself has ended: a script stopped or left
+/// the document, or the browser would save it.
+pub(super) const ABORTED: &str = "net::ERR_ABORTED";
 /// Resources that a page's content may depend on; not images, media, fonts, nor connections
 /// that stay open.
 const CONTENT: [&str; 6] = [
@@ -60,6 +63,8 @@ pub(super) struct State {
     pub url: String,
     /// The URL of a navigation that has begun but has no document yet.
     pub pending: Option<String>,
+    /// Whether that navigation is one that the page has scheduled, as a refresh does, and has not begun.
+    scheduled: bool,
     pub navigations: u32,
     pub redirects: Vec<Hop>,
     pub refused: Option<Fault>,
@@ -97,6 +102,13 @@ impl State {
     /// Whether waiting is useless.
     pub fn troubled(&self) -> bool {
         self.crashed || self.closed || self.refused.is_some() || self.unreachable.is_some()
+    }
+
+    /// Chromium's error text, if the current document ended before its end and nothing follows it. Its load
+    /// event will not come.
+    pub fn broken_off(&self) -> Option<&str> {
+        let error = self.failure(self.loader.as_deref()?)?;
+        (error != ABORTED && self.pending.is_none()).then_some(error)
     }
 
     /// Chromium's error text of a document's request.
@@ -163,6 +175,15 @@ struct Requested {
     frame_id: String,
     url: String,
     disposition: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Scheduled {
+    frame_id: String,
+    url: String,
+    /// In seconds.
+    delay: f64,
 }
 
 #[derive(Deserialize)]
@@ -275,6 +296,7 @@ impl Watch {
                     state.busy.retain(|request| *request == frame.loader_id);
                     state.loader = Some(frame.loader_id);
                     state.pending = None;
+                    state.scheduled = false;
                     state.navigations += 1;
                     state.unreachable = frame.unreachable_url;
                     state.url = frame.url + &frame.url_fragment;
@@ -297,11 +319,21 @@ impl Watch {
                     .is_none_or(|at| at == "currentTab");
                 if here && state.is_main(Some(&event.frame_id)) && event.url.starts_with("http") {
                     state.pending = Some(event.url);
+                    state.scheduled = false;
                 }
             }
+            "Page.frameScheduledNavigation" => {
+                let event: Scheduled = read(params)?;
+                let is_due = event.delay < 1.0;
+                if is_due && state.is_main(Some(&event.frame_id)) && event.url.starts_with("http") {
+                    state.pending = Some(event.url);
+                    state.scheduled = true;
+                }
+            }
+            // Given up, or begun, of which another event tells before.
             "Page.frameClearedScheduledNavigation" => {
                 let event: FrameOnly = read(params)?;
-                if state.is_main(Some(&event.frame_id)) {
+                if state.is_main(Some(&event.frame_id)) && std::mem::take(&mut state.scheduled) {
                     state.pending = None;
                 }
             }

@@ -31,11 +31,12 @@ use super::tunnel;
 use crate::classify::{self, Stage};
 use crate::client::{Client, Connections, Outgoing, Response as Answer, Stream, outgoing};
 use crate::error::{Fault, Kind, SubKind};
-use crate::exchange::no_response;
+use crate::exchange::{check_headers, no_response};
 use crate::fetcher::Fetcher;
 use crate::lookups;
 use crate::proxy::ProxyUrl;
 use crate::proxy_answer;
+use crate::traffic::Traffic;
 
 /// Marks the filter's own responses, to tell them from the site's.
 pub(super) const OURS: HeaderName = HeaderName::from_static("x-orbweaver-filter");
@@ -62,11 +63,12 @@ pub(super) struct Filter {
     accepting: JoinHandle<()>,
 }
 
-/// Whose page it is, and the upstream proxy for it.
+/// Whose page it is, the upstream proxy for it, and the count of what it receives.
 #[derive(Clone, Default)]
 struct Page {
     project: Option<ProjectId>,
     upstream: Option<ProxyUrl>,
+    traffic: Traffic,
 }
 
 struct Shared {
@@ -109,9 +111,14 @@ impl Filter {
         format!("http://{}", self.address)
     }
 
-    /// Says whose page it is, and sets the upstream proxy; to be called before the page's first request.
-    pub fn begin(&self, project: Option<ProjectId>, upstream: Option<ProxyUrl>) {
-        *self.shared.page.lock() = Page { project, upstream };
+    /// Says whose page it is, sets the upstream proxy, and counts for `traffic`; to be called before the
+    /// page's first request.
+    pub fn begin(&self, project: Option<ProjectId>, upstream: Option<ProxyUrl>, traffic: Traffic) {
+        *self.shared.page.lock() = Page {
+            project,
+            upstream,
+            traffic,
+        };
     }
 
     /// Bytes received from the network so far.
@@ -200,6 +207,7 @@ impl Shared {
     fn count(&self, bytes: usize) -> io::Result<()> {
         let bytes = bytes as u64;
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.page.lock().traffic.add(bytes);
         if before.saturating_add(bytes) > self.max_bytes {
             return Err(io::Error::other("the page loads too many bytes"));
         }
@@ -244,7 +252,9 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    let Page { project, upstream } = shared.page.lock().clone();
+    let Page {
+        project, upstream, ..
+    } = shared.page.lock().clone();
     let asked = async {
         match request.method() == Method::CONNECT {
             true => open_tunnel(shared, request, upstream).await,
@@ -413,11 +423,12 @@ async fn exchange(
     if let Some(proxy) = &upstream {
         clients.judge_behind(proxy, &target).await?;
     }
-    let client = clients.get(upstream.as_ref(), Connections::Kept).await?;
     let (parts, body) = request.into_parts();
     let mut headers = end_to_end(&parts.headers);
     headers.remove(header::HOST);
     headers.remove(header::CONTENT_LENGTH);
+    let connections = Connections::of(&headers);
+    let client = clients.get(upstream.as_ref(), connections).await?;
     shared.count_sent(head_bytes(url, &headers))?;
     let body = read(shared, body).await?;
     let onward = outgoing(parts.method, &target.url, headers, Some(body))?;
@@ -436,6 +447,10 @@ async fn exchange(
     {
         return Err(fault);
     }
+    // Nobody else counts it, and much work can be hidden in it.
+    let received = shared.count(head_bytes("", answer.headers()));
+    received.map_err(|error| Fault::new(Kind::TooLarge, None, error.to_string()))?;
+    check_headers(answer.headers(), shared.fetcher.limits())?;
     let mut response = Response::new(());
     *response.status_mut() = answer.status();
     *response.headers_mut() = end_to_end(answer.headers());
@@ -454,7 +469,7 @@ async fn exchange(
     Ok(response.map(|()| StreamBody::new(frames).boxed_unsync()))
 }
 
-/// About what the head of a request takes, in bytes.
+/// About what the head of a message takes, in bytes.
 fn head_bytes(url: &str, headers: &HeaderMap) -> usize {
     let headers = headers
         .iter()
@@ -464,29 +479,26 @@ fn head_bytes(url: &str, headers: &HeaderMap) -> usize {
 
 /// The end-to-end headers, without hop-by-hop ones (RFC 9110, section 7.6.1).
 fn end_to_end(headers: &HeaderMap) -> HeaderMap {
-    let named: Vec<String> = headers
+    let is_hop_by_hop = |name: &str| {
+        name.starts_with("proxy-")
+            || matches!(
+                name,
+                "connection" | "keep-alive" | "te" | "trailer" | "transfer-encoding" | "upgrade"
+            )
+    };
+    // A message may name very many: each is looked up once.
+    let named: HashSet<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .map(|name| name.trim().to_ascii_lowercase())
+        .map(str::trim)
+        .filter(|name| headers.contains_key(*name))
+        .filter_map(|name| name.parse().ok())
         .collect();
     headers
         .iter()
-        .filter(|(name, _)| {
-            let name = name.as_str();
-            !(name.starts_with("proxy-")
-                || matches!(
-                    name,
-                    "connection"
-                        | "keep-alive"
-                        | "te"
-                        | "trailer"
-                        | "transfer-encoding"
-                        | "upgrade"
-                )
-                || named.iter().any(|known| known == name))
-        })
+        .filter(|(name, _)| !is_hop_by_hop(name.as_str()) && !named.contains(*name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }

@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
+use orbweaver_core::user_agent::is_rotated;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -199,6 +200,7 @@ impl Renderer {
             jar: Some(jar),
             user_agent: request.user_agent.clone(),
             proxy: request.proxy.clone(),
+            traffic: request.traffic.clone(),
             ..Request::get(&request.url)
         };
         let fetcher = self.0.fetcher_of(request.project);
@@ -318,7 +320,9 @@ impl Renderer {
         let patience = request
             .timeout
             .unwrap_or(self.0.config.timeout_ms.as_duration());
-        let agent = request.user_agent.as_deref().unwrap_or(&browser.user_agent);
+        let asked = request.user_agent.as_deref();
+        let asked = asked.filter(|asked| !is_rotated(Some(asked)));
+        let agent = asked.unwrap_or(&browser.user_agent);
         let reached = tab.go(request, agent, Instant::now() + patience).await?;
         let first_byte = started.elapsed();
         let screenshots = tab.perform(request).await?;
@@ -371,7 +375,7 @@ impl Renderer {
                 url: request.url.clone(),
                 final_url,
                 status: answer.status,
-                headers: headers(answer, html),
+                headers: headers(answer, html, reached),
                 redirects,
                 body,
                 raw: None,

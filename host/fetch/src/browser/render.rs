@@ -12,7 +12,11 @@ use super::events::Answer;
 use super::session::SessionCookies;
 use super::steps::{Action, PictureOptions};
 use crate::proxy::ProxyUrl;
-use crate::response::{Headers, Response};
+use crate::response::{Headers, INCOMPLETE, Response};
+use crate::traffic::Traffic;
+
+/// Why a page that is returned as it is when the time for it ends is incomplete.
+const OUT_OF_TIME: &str = "the time for rendering ended before what it waits for";
 
 /// A page to render.
 #[derive(Clone, Debug)]
@@ -23,7 +27,7 @@ pub struct RenderRequest {
     pub project: Option<ProjectId>,
     /// Event after which the page counts as loaded.
     pub wait_for: WaitFor,
-    /// User-Agent to send; default: the browser's own.
+    /// User-Agent to send; the browser's own by default, and in place of one that names this crawler.
     pub user_agent: Option<String>,
     /// Proxy for all of the page's requests.
     pub proxy: Option<ProxyUrl>,
@@ -33,6 +37,8 @@ pub struct RenderRequest {
     pub extras: RenderExtras,
     /// Longest time from opening the page to the awaited event; default: the configured time.
     pub timeout: Option<Duration>,
+    /// Counts what the page receives from the network.
+    pub traffic: Traffic,
 }
 
 impl RenderRequest {
@@ -47,6 +53,7 @@ impl RenderRequest {
             picture: false,
             extras: RenderExtras::default(),
             timeout: None,
+            traffic: Traffic::default(),
         }
     }
 }
@@ -131,7 +138,8 @@ pub struct Rendered {
     pub screenshots: Vec<Bytes>,
     /// Whether one of these shows only the beginning of what it is of; see [`CUT`](super::CUT).
     pub is_cut: bool,
-    /// Whether the time ran out before [`RenderRequest::wait_for`] was reached.
+    /// Whether the time ran out before [`RenderRequest::wait_for`] was reached; a header of the response
+    /// says so, too ([`INCOMPLETE`]).
     pub partial: bool,
 }
 
@@ -141,14 +149,15 @@ pub(super) fn is_html(mime: &str) -> bool {
 }
 
 /// The document's headers, except those about its transfer; HTML is always UTF-8 here.
-pub(super) fn headers(answer: Answer, html: bool) -> Headers {
+/// `reached`: whether what the page was to be waited for came in time.
+pub(super) fn headers(answer: Answer, html: bool, reached: bool) -> Headers {
     let kept = answer
         .headers
         .iter()
         .filter(|(name, _)| {
             let framed = matches!(
                 *name,
-                "content-encoding" | "content-length" | "transfer-encoding"
+                "content-encoding" | "content-length" | "transfer-encoding" | INCOMPLETE
             );
             let replaced = html && *name == "content-type";
             !framed && !replaced
@@ -162,5 +171,9 @@ pub(super) fn headers(answer: Answer, html: bool) -> Headers {
         };
         ("content-type".to_owned(), format!("{mime}; charset=utf-8"))
     });
-    kept.chain(content_type).collect()
+    let mut headers: Headers = kept.chain(content_type).collect();
+    if !reached {
+        headers.say_incomplete(OUT_OF_TIME);
+    }
+    headers
 }

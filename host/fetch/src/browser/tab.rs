@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::cdp::{CdpError, Connection};
-use super::events::{Answer, Watch};
+use super::events::{ABORTED, Answer, Watch};
 use super::filter::Filter;
 use super::render::RenderRequest;
 use crate::cookies::CookieJar;
@@ -19,6 +19,9 @@ use crate::proxy::ProxyUrl;
 /// Most documents that scripts may navigate to, one after the other.
 const MAX_NAVIGATIONS: u32 = 10;
 
+/// Chromium's error of a document whose content coding is broken.
+const DECODING_FAILED: &str = "net::ERR_CONTENT_DECODING_FAILED";
+
 /// A page: a spare one, or one in use by one request.
 pub(super) struct Tab {
     pub connection: Connection,
@@ -26,6 +29,8 @@ pub(super) struct Tab {
     pub session: String,
     pub watch: Arc<Watch>,
     pub context: String,
+    /// Most bytes that it may load.
+    max_bytes: u64,
 }
 
 /// Why a step in the browser failed.
@@ -126,6 +131,7 @@ impl Tab {
             watch: Arc::new(Watch::new(fetcher.clone())),
             context: context.browser_context_id,
             connection,
+            max_bytes: bytes,
         };
         tab.attach().await?;
         Ok(tab)
@@ -185,7 +191,8 @@ impl Tab {
         agent: &str,
         deadline: Instant,
     ) -> Result<bool, Trouble> {
-        self.filter.begin(request.project, request.proxy.clone());
+        let (proxy, traffic) = (request.proxy.clone(), request.traffic.clone());
+        self.filter.begin(request.project, proxy, traffic);
         let session = Some(self.session.as_str());
         let late = || Trouble::Fault(late(request.proxy.as_ref()));
         timeout_at(deadline, self.equip(request))
@@ -247,6 +254,9 @@ impl Tab {
                     let error = state.failure(loader).unwrap_or("the page can't be reached");
                     return Some(Err(self.network_fault(url, error)));
                 }
+                if let Some(error) = state.broken_off() {
+                    return Some(Err(self.broken_off(error)));
+                }
                 if state.navigations > MAX_NAVIGATIONS {
                     return Some(Err(Trouble::Fault(Fault::new(
                         Kind::BadRedirect,
@@ -267,12 +277,26 @@ impl Tab {
         Trouble::Fault(fault)
     }
 
+    /// Why the document ended before its end.
+    fn broken_off(&self, error: &str) -> Trouble {
+        if self.filter.bytes() > self.max_bytes {
+            let most = self.max_bytes;
+            let message = format!("the page loads more than {most} bytes");
+            return Trouble::Fault(Fault::new(Kind::TooLarge, None, message));
+        }
+        let message = format!("the page's document broke off: the browser says {error}");
+        Trouble::Fault(match error {
+            DECODING_FAILED => Fault::new(Kind::Decode, SubKind::Malformed, message),
+            _ => Fault::new(Kind::IncompleteBody, None, message).retryable(),
+        })
+    }
+
     /// The failure of a navigation: the filter's reason if there is one, else Chromium's.
     fn network_fault(&self, url: &str, error: &str) -> Trouble {
         if let Some(fault) = self.filter.failure(url) {
             return Trouble::Fault(fault);
         }
-        if error == "net::ERR_ABORTED" {
+        if error == ABORTED {
             return Trouble::Download(CookieJar::default());
         }
         let kind = if error.contains("CERT") || error.contains("SSL") {

@@ -4,21 +4,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 use orbweaver_core::guard::{Host, Target};
-use percent_encoding::percent_decode_str;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use url::Url;
 
 use crate::classify;
-use crate::client::{Clients, Stream};
+use crate::client::socks::{self, Refused};
+use crate::client::{Clients, Stream, first};
 use crate::error::{Fault, Kind, SubKind};
-use crate::proxy::ProxyUrl;
+use crate::proxy::{Credentials, ProxyUrl};
 
 /// Largest answer of an HTTP proxy to CONNECT.
 const MAX_HEAD: usize = 16 << 10;
@@ -35,124 +31,74 @@ pub(super) async fn connect(
     let Some(proxy) = upstream else {
         let found = clients.guarded().lookup(&target.host.to_string()).await;
         let addresses = found.map_err(|error| classify::lookup_fault(&error))?;
-        return Ok(Box::new(dial(&addresses, target.port).await?));
+        let reached = dial(&addresses, target.port).await;
+        let stream = reached.map_err(|why| {
+            let message = format!("no connection: {why}");
+            Fault::new(Kind::Connect, SubKind::Other, message).retryable()
+        })?;
+        return Ok(Box::new(stream));
     };
     let addresses = clients.judge_behind(proxy, target).await?;
     let gates = clients.judge_proxy(proxy).await?;
     let failed =
         |message: &str| Fault::new(Kind::Proxy, SubKind::Other, format!("{proxy}: {message}"));
     let url = Url::parse(proxy.expose()).map_err(|error| failed(&error.to_string()))?;
-    let stream = dial(&gates, proxy.port())
-        .await
-        .map_err(|fault| failed(&fault.message).retryable())?;
-    let credentials = credentials(&url);
+    let refused = |refused: Refused| {
+        let fault = refused.fault();
+        Fault {
+            message: format!("{proxy}: {}", fault.message),
+            ..fault
+        }
+    };
+    let credentials = proxy.credentials();
+    let credentials = credentials.as_ref();
+    let gate = || async { dial(&gates, proxy.port()).await.map_err(Refused::Proxy) };
     let authority = match &target.host {
         Host::Ip(IpAddr::V6(ip)) => format!("[{ip}]:{}", target.port),
         host => format!("{host}:{}", target.port),
     };
     match url.scheme() {
         "socks5" => {
-            let address = addresses.first().copied();
-            let address = address.ok_or_else(|| failed("no address to connect to"))?;
-            let asked = SocketAddr::new(address, target.port);
-            let stream = socks(stream, asked, credentials.as_ref()).await;
-            Ok(Box::new(stream.map_err(|refusal| refusal.at(proxy))?))
+            let attempt = |address| {
+                let asked = SocketAddr::new(address, target.port);
+                async move { socks::connect(gate().await?, asked, credentials).await }
+            };
+            let addresses = socks::in_turn(addresses);
+            let reached = first(&addresses, socks::HEAD_START, attempt, Refused::is_final).await;
+            match reached {
+                Ok(stream) => Ok(Box::new(stream)),
+                Err(Some(failure)) => Err(refused(failure)),
+                Err(None) => Err(failed("no address to connect to")),
+            }
         }
         "https" => {
             let name = ServerName::try_from(proxy.host().to_string())
                 .map_err(|_| failed("its host is not a valid TLS server name"))?;
+            let stream = gate().await.map_err(refused)?;
             let tls = tokio_rustls::TlsConnector::from(Arc::new(clients.plain_tls()))
                 .connect(name, stream)
                 .await
                 .map_err(|error| failed(&error.to_string()))?;
-            let stream = connect_http(tls, &authority, credentials.as_ref()).await;
-            Ok(Box::new(stream.map_err(|refusal| refusal.at(proxy))?))
+            let stream = connect_http(tls, &authority, credentials).await;
+            Ok(Box::new(stream.map_err(refused)?))
         }
         _ => {
-            let stream = connect_http(stream, &authority, credentials.as_ref()).await;
-            Ok(Box::new(stream.map_err(|refusal| refusal.at(proxy))?))
+            let stream = gate().await.map_err(refused)?;
+            let stream = connect_http(stream, &authority, credentials).await;
+            Ok(Box::new(stream.map_err(refused)?))
         }
     }
 }
 
-/// The first address that answers. One that does not answer soon does not keep the next from being
-/// tried (RFC 8305, section 5).
-async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Fault> {
-    let mut last = None;
-    let mut waiting = addresses.iter();
-    let mut attempts = FuturesUnordered::new();
-    loop {
-        if let Some(&address) = waiting.next() {
-            attempts.push(TcpStream::connect(SocketAddr::new(address, port)));
-        }
-        let next = async {
-            match waiting.len() {
-                0 => std::future::pending().await,
-                _ => tokio::time::sleep(HEAD_START).await,
-            }
-        };
-        tokio::select! {
-            attempt = attempts.next() => match attempt {
-                Some(Ok(stream)) => {
-                    let _ = stream.set_nodelay(true);
-                    return Ok(stream);
-                }
-                Some(Err(error)) => last = Some(error),
-                None => break,
-            },
-            () = next => {}
-        }
-    }
-    let why = last.map_or_else(|| "no address".to_owned(), |error| error.to_string());
-    Err(Fault::new(
-        Kind::Connect,
-        SubKind::Other,
-        format!("no connection: {why}"),
-    )
-    .retryable())
-}
-
-struct Credentials {
-    user: Vec<u8>,
-    password: Vec<u8>,
-}
-
-fn credentials(url: &Url) -> Option<Credentials> {
-    let decoded = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
-    (!url.username().is_empty() || url.password().is_some()).then(|| Credentials {
-        user: decoded(url.username()),
-        password: decoded(url.password().unwrap_or_default()),
-    })
-}
-
-/// Why a proxy did not connect.
-enum Refused {
-    Credentials,
-    Other(String),
-}
-
-impl Refused {
-    fn at(self, proxy: &ProxyUrl) -> Fault {
-        match self {
-            Self::Credentials => Fault::new(
-                Kind::Proxy,
-                SubKind::Auth,
-                format!("{proxy}: the proxy refuses our credentials"),
-            ),
-            Self::Other(why) => Fault::new(
-                Kind::Proxy,
-                SubKind::Other,
-                format!("{proxy}: the proxy gives no connection: {why}"),
-            )
-            .retryable(),
-        }
-    }
-}
-
-impl From<std::io::Error> for Refused {
-    fn from(error: std::io::Error) -> Self {
-        Self::Other(error.to_string())
-    }
+/// A connection to the first address that answers, or why none does.
+async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, String> {
+    let attempt = |address| TcpStream::connect(SocketAddr::new(address, port));
+    let dialled = first(addresses, HEAD_START, attempt, |_| false).await;
+    let stream = dialled.map_err(|error| {
+        error.map_or_else(|| "no address".to_owned(), |error| error.to_string())
+    })?;
+    let _ = stream.set_nodelay(true);
+    Ok(stream)
 }
 
 async fn connect_http<S: Stream>(
@@ -161,12 +107,8 @@ async fn connect_http<S: Stream>(
     credentials: Option<&Credentials>,
 ) -> Result<S, Refused> {
     let mut head = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
-    if let Some(Credentials { user, password }) = credentials {
-        let pair = [user.as_slice(), b":", password.as_slice()].concat();
-        head.push_str(&format!(
-            "Proxy-Authorization: Basic {}\r\n",
-            STANDARD.encode(pair)
-        ));
+    if let Some(credentials) = credentials {
+        head.push_str(&format!("Proxy-Authorization: {}\r\n", credentials.basic()));
     }
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await?;
@@ -174,7 +116,7 @@ async fn connect_http<S: Stream>(
     // Byte by byte, because the bytes after the head belong to the tunnel.
     while !answer.ends_with(b"\r\n\r\n") {
         if answer.len() >= MAX_HEAD {
-            return Err(Refused::Other("its answer has no end".to_owned()));
+            return Err(Refused::Target("its answer has no end".to_owned()));
         }
         answer.push(stream.read_u8().await?);
     }
@@ -183,76 +125,60 @@ async fn connect_http<S: Stream>(
     match line.split(' ').nth(1) {
         Some(status) if status.starts_with('2') => Ok(stream),
         Some("401" | "407") => Err(Refused::Credentials),
-        _ => Err(Refused::Other(format!("it answers `{line}`"))),
+        _ => Err(Refused::Target(format!("it answers `{line}`"))),
     }
-}
-
-/// RFC 1928, with RFC 1929's user name and password.
-async fn socks<S: Stream>(
-    mut stream: S,
-    target: SocketAddr,
-    credentials: Option<&Credentials>,
-) -> Result<S, Refused> {
-    let other = |why: &str| Refused::Other(why.to_owned());
-    let offer: &[u8] = if credentials.is_some() {
-        &[5, 2, 0, 2]
-    } else {
-        &[5, 1, 0]
-    };
-    stream.write_all(offer).await?;
-    let (version, method) = (stream.read_u8().await?, stream.read_u8().await?);
-    match (version, method, credentials) {
-        (5, 0, _) => {}
-        (5, 2, Some(Credentials { user, password })) => {
-            let length = |text: &[u8]| u8::try_from(text.len());
-            let (Ok(users), Ok(passwords)) = (length(user), length(password)) else {
-                return Err(other("its credentials are too long"));
-            };
-            let message = [&[1, users], user.as_slice(), &[passwords], password].concat();
-            stream.write_all(&message).await?;
-            let (_, status) = (stream.read_u8().await?, stream.read_u8().await?);
-            if status != 0 {
-                return Err(Refused::Credentials);
-            }
-        }
-        (5, _, _) => return Err(Refused::Credentials),
-        _ => return Err(other("it does not speak SOCKS 5")),
-    }
-    let mut ask = vec![5, 1, 0];
-    match target.ip() {
-        IpAddr::V4(ip) => {
-            ask.push(1);
-            ask.extend_from_slice(&ip.octets());
-        }
-        IpAddr::V6(ip) => {
-            ask.push(4);
-            ask.extend_from_slice(&ip.octets());
-        }
-    }
-    ask.extend_from_slice(&target.port().to_be_bytes());
-    stream.write_all(&ask).await?;
-    let mut answer = [0; 4];
-    stream.read_exact(&mut answer).await?;
-    let [_, status, _, kind] = answer;
-    if status != 0 {
-        return Err(Refused::Other(format!("SOCKS error {status}")));
-    }
-    let rest = match kind {
-        1 => 4,
-        4 => 16,
-        _ => usize::from(stream.read_u8().await?),
-    };
-    let mut bound = vec![0; rest + 2];
-    stream.read_exact(&mut bound).await?;
-    Ok(stream)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, Ipv6Addr};
     use std::os::fd::AsRawFd as _;
 
+    use async_trait::async_trait;
+    use orbweaver_core::guard::Policy;
+    use orbweaver_origin::Proxy;
+
     use super::*;
+    use crate::config::FetchConfig;
+    use crate::resolve::{ResolveError, Resolver};
+
+    /// Every name has addresses of both kinds.
+    struct Dual;
+
+    #[async_trait]
+    impl Resolver for Dual {
+        async fn resolve(&self, _: &str) -> Result<Vec<IpAddr>, ResolveError> {
+            Ok(vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()])
+        }
+    }
+
+    #[tokio::test]
+    async fn a_socks_proxy_is_asked_for_the_next_address_of_a_host_that_it_does_not_reach() {
+        let server = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let proxy = Proxy::socks5(server.local_addr().unwrap()).await.unwrap();
+        let config = FetchConfig {
+            allow_nets: ["127.0.0.0/8", "::1/128"]
+                .map(|net| net.parse().unwrap())
+                .into(),
+            ..FetchConfig::default()
+        };
+        let clients = Clients::new(&config, Arc::new(Dual), Arc::default()).unwrap();
+        let policy = Policy::with_nets(config.allow_nets.clone());
+        let target = policy.judge_url("https://dual.example:8443/").unwrap();
+        let by = async |url: String| connect(&clients, Some(&url.parse().unwrap()), &target).await;
+        assert!(by(proxy.url()).await.is_ok());
+        assert_eq!(proxy.asked(), ["127.0.0.1:8443"]);
+        proxy.lose("127.0.0.1");
+        assert!(by(proxy.url()).await.is_ok());
+        assert_eq!(proxy.asked()[1..], ["127.0.0.1:8443", "::1:8443"]);
+        proxy.lose("::1");
+        let fault = by(proxy.url()).await.err().unwrap();
+        assert!(fault.message.contains("no route to the host"), "{fault:?}");
+        let before = proxy.connections();
+        let fault = by(proxy.url_with("customer", "wrong")).await.err().unwrap();
+        assert_eq!(fault.sub, Some(SubKind::Auth), "{fault:?}");
+        assert_eq!(proxy.connections(), before + 1);
+    }
 
     #[tokio::test]
     async fn an_address_that_does_not_answer_gives_way_to_the_next() {

@@ -1,28 +1,28 @@
 //! Makes connections: direct ones, and through a proxy.
 
 use std::error::Error;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::{HeaderValue, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::rt::TokioIo;
-use percent_encoding::percent_decode_str;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 use url::Url;
 
+use super::attempts::first;
 use super::link::Link;
+use super::socks::{self, Refused};
+use crate::classify::cause;
 use crate::config::Limits;
-use crate::proxy::ProxyUrl;
+use crate::proxy::{Credentials, ProxyUrl};
 use crate::resolve::Guarded;
 
 /// Time without traffic after which a connection is probed, and between probes.
@@ -40,10 +40,6 @@ type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Link>, BoxError>> +
 #[error("no connection in time")]
 pub(crate) struct ConnectTimeout;
 
-#[derive(Debug, thiserror::Error)]
-#[error("no connection through the SOCKS proxy")]
-struct Socks(#[source] BoxError);
-
 /// Connects to servers, or to one proxy.
 #[derive(Clone)]
 pub(crate) struct Connector {
@@ -58,14 +54,12 @@ pub(crate) struct Connector {
 struct Via {
     uri: Uri,
     is_socks: bool,
-    credentials: Option<(String, String)>,
+    credentials: Option<Credentials>,
 }
 
 impl Via {
     fn of(proxy: &ProxyUrl) -> Result<Self, BoxError> {
         let url = Url::parse(proxy.expose())?;
-        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let has_any = !url.username().is_empty() || url.password().is_some();
         Ok(Self {
             uri: format!(
                 "{}://{}:{}",
@@ -75,20 +69,16 @@ impl Via {
             )
             .parse()?,
             is_socks: !proxy.resolves_names(),
-            credentials: has_any.then(|| {
-                let password = url.password().unwrap_or_default();
-                (decoded(url.username()), decoded(password))
-            }),
+            credentials: proxy.credentials(),
         })
     }
 
     /// The credentials as HTTP proxies take them.
     fn basic(&self) -> Result<Option<HeaderValue>, BoxError> {
-        let Some((user, password)) = &self.credentials else {
+        let Some(credentials) = &self.credentials else {
             return Ok(None);
         };
-        let pair = STANDARD.encode(format!("{user}:{password}"));
-        let mut value = HeaderValue::from_str(&format!("Basic {pair}"))?;
+        let mut value = HeaderValue::from_str(&credentials.basic())?;
         value.set_sensitive(true);
         Ok(Some(value))
     }
@@ -139,15 +129,7 @@ impl Connector {
         let is_tls = to.scheme_str() == Some("https");
         let link = match self.via.clone() {
             None => self.dial.call(to.clone()).await?,
-            Some(via) if via.is_socks => {
-                let at = self.address(&to).await?;
-                let mut socks = SocksV5::new(via.uri.clone(), self.dial.clone());
-                if let Some((user, password)) = via.credentials.clone() {
-                    socks = socks.with_auth(user, password);
-                }
-                let link = socks.call(at).await;
-                link.map_err(|error| Socks(error.into()))?
-            }
+            Some(via) if via.is_socks => self.by_socks(&via, &to).await?,
             Some(via) if is_tls => {
                 let mut tunnel = Tunnel::new(via.uri.clone(), self.dial.clone());
                 if let Some(basic) = via.basic()? {
@@ -167,21 +149,28 @@ impl Connector {
         inside_tls(&self.tls, &to, link).await
     }
 
-    /// The target with a checked address instead of its name: a SOCKS proxy gets no names.
-    async fn address(&self, to: &Uri) -> Result<Uri, BoxError> {
+    /// A connection through a SOCKS proxy, which gets checked addresses instead of the target's name.
+    async fn by_socks(&self, via: &Via, to: &Uri) -> Result<TokioIo<Link>, BoxError> {
         let host = to.host().ok_or("the target has no host")?;
-        let addresses = self.guarded.lookup(host).await?;
-        let ip = addresses.first().ok_or("the target has no address")?;
-        let scheme = to.scheme_str().unwrap_or("http");
-        let port = to.port_u16().unwrap_or(match scheme {
-            "https" => 443,
+        let addresses = socks::in_turn(self.guarded.lookup(host).await?);
+        let port = to.port_u16().unwrap_or(match to.scheme_str() {
+            Some("https") => 443,
             _ => 80,
         });
-        let at = match ip {
-            IpAddr::V4(ip) => format!("{scheme}://{ip}:{port}"),
-            IpAddr::V6(ip) => format!("{scheme}://[{ip}]:{port}"),
+        let attempt = |address| {
+            let mut dial = self.dial.clone();
+            async move {
+                let link = dial.call(via.uri.clone()).await;
+                let link = link.map_err(|error| Refused::Proxy(cause(&*error)))?;
+                let target = SocketAddr::new(address, port);
+                socks::connect(link.into_inner(), target, via.credentials.as_ref()).await
+            }
         };
-        Ok(at.parse()?)
+        match first(&addresses, socks::HEAD_START, attempt, Refused::is_final).await {
+            Ok(link) => Ok(TokioIo::new(link)),
+            Err(Some(refused)) => Err(refused.into()),
+            Err(None) => Err("the target has no address".into()),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ impl Fetcher {
     #[crate::boxed]
     pub async fn open(&self, request: &Request) -> Result<Download, FetchError> {
         let inner = &self.0;
-        let receipt = Receipt::new(&inner.bodies, self.1);
+        let receipt = Receipt::new(&inner.bodies, self.1, &request.traffic);
         let bounds = self.bounds(request, Instant::now(), &receipt);
         let hop = self
             .begin(request)
@@ -49,7 +49,8 @@ impl Fetcher {
             if let Some(proxy) = proxy {
                 inner.clients.judge_behind(proxy, &hop.target).await?;
             }
-            let client = inner.clients.get(proxy, Connections::Kept).await?;
+            let connections = Connections::of(&hop.headers);
+            let client = inner.clients.get(proxy, connections).await?;
             let head = exchange::send(&client, hop.request()?, &bounds).await?;
             let codings = head.headers.get_all(CONTENT_ENCODING).iter();
             if !decode::codings(codings.map(|value| value.to_str().unwrap_or("?")))?.is_empty() {

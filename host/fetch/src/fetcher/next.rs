@@ -1,15 +1,11 @@
-//! Target of a redirect or a refresh.
+//! Target of a redirect.
 
 use http::header::{HeaderMap, LOCATION};
-use orbweaver_core::content;
 use orbweaver_core::guard::{Rule, join_strict};
-use orbweaver_core::page::{Refresh, page_pass};
-use orbweaver_core::page_source::page_source;
 use percent_encoding::percent_encode_byte;
 use url::Url;
 
 use crate::error::{Fault, Kind, SubKind};
-use crate::response::Response;
 
 /// The single Location of a redirect.
 pub(super) fn location(headers: &HeaderMap, status: u16) -> Result<String, Fault> {
@@ -56,35 +52,6 @@ pub(super) fn header_target(from: &Url, reference: &str) -> Result<Url, Fault> {
             format!("the redirect's target is {refusal}"),
         ),
         _ => refusal.into(),
-    })
-}
-
-/// The URL that a page refreshes to: by its Refresh header, else by its `meta` element. `None`
-/// if the page reloads itself.
-pub(super) fn refresh_target(response: &Response, from: &Url) -> Result<Option<Url>, Fault> {
-    if !(200..300).contains(&response.status) {
-        return Ok(None);
-    }
-    if let Some(refresh) = response.headers.get("refresh").and_then(Refresh::parse) {
-        let target = refresh.url.as_deref();
-        return target.map(|target| header_target(from, target)).transpose();
-    }
-    let content_type = response.content_type();
-    if content::sniff(content_type, &response.body).kind != content::Kind::Html {
-        return Ok(None);
-    }
-    let page = page_source(&response.body, content_type);
-    let refresh = page_pass(&page, &response.final_url).refresh;
-    let Some(target) = refresh.and_then(|refresh| refresh.url) else {
-        return Ok(None);
-    };
-    // Part of the page: resolved as browsers resolve links.
-    from.join(&target).map(Some).map_err(|error| {
-        Fault::new(
-            Kind::BadRedirect,
-            SubKind::InvalidLocation,
-            format!("the refresh's target is not a URL: {error}"),
-        )
     })
 }
 

@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use orbweaver_fetch::{Oversize, Raw, Request};
+use orbweaver_fetch::{INCOMPLETE, Oversize, Raw, Request};
 use orbweaver_origin::{BOMB_BYTES, Origin, Reply, bomb};
 
 use crate::support::{failure, fetcher, get};
@@ -94,6 +94,11 @@ async fn fault_11_a_cut_gzip_keeps_what_decoded() {
         .unwrap();
     assert!(response.truncated && response.raw.is_none());
     assert!(response.body.len() > 10_000 && response.body.len() < 60_000);
+    // Its headers say so, and those of a whole one do not, whatever the site sends.
+    assert!(response.headers.get(INCOMPLETE).is_some());
+    origin.set("/whole", Reply::html("whole").header(INCOMPLETE, "lie"));
+    let response = get(&fetcher(), &origin.url("/whole")).await.unwrap();
+    assert_eq!(response.headers.get(INCOMPLETE), None);
 }
 
 #[tokio::test]

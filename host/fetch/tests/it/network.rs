@@ -138,6 +138,23 @@ async fn fault_42_many_connections_that_close_on_reuse_cost_one_retry_each() {
     assert_eq!(origin.count("/fault/stale"), asked + 1);
 }
 
+/// NTLM and Negotiate authenticate a connection, and so whoever uses it next.
+#[tokio::test]
+async fn a_connection_that_is_its_users_is_used_for_nothing_else() {
+    let origin = Origin::start().await.unwrap();
+    let fetcher = fetcher();
+    for authorization in ["Basic YTpi", "NTLM YWI=", "Bearer a", "negotiate YWI=", ""] {
+        let mut request = Request::get(origin.url("/echo"));
+        if !authorization.is_empty() {
+            request.headers = vec![("Authorization".into(), authorization.into())];
+        }
+        fetcher.fetch(request).await.unwrap();
+    }
+    let requests = origin.requests();
+    let connections = requests.iter().map(|request| request.connection);
+    assert_eq!(connections.collect::<Vec<_>>(), [0, 1, 0, 2, 0]);
+}
+
 #[tokio::test]
 async fn connections_are_kept_and_used_again() {
     let origin = Origin::start().await.unwrap();

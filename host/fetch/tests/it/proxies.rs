@@ -1,6 +1,7 @@
 use orbweaver_core::guard::{HostList, Rule};
 use orbweaver_fetch::{
-    FetchConfig, Fetcher, Kind, ProxyPool, ProxyUrl, Request, ResolveError, SubKind,
+    FetchConfig, FetchError, Fetcher, Kind, ProxyPool, ProxyUrl, Request, ResolveError, Response,
+    SubKind,
 };
 use orbweaver_origin::{Certificates, Flaw, Origin, Proxy, Reply, TlsOrigin};
 
@@ -30,6 +31,58 @@ async fn requests_go_through_http_and_socks5_proxies_with_credentials() {
     assert_eq!(http.asked(), [url]);
     // SOCKS gets the checked address, not the name.
     assert_eq!(socks.asked(), [origin.address().to_string()]);
+}
+
+/// Fetches from a host with addresses of both kinds, of which the proxy reaches all but these.
+async fn fetch_dual(lost: &[&str]) -> (Result<Response, FetchError>, Vec<String>, u16) {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/", Reply::html("through"));
+    let proxy = Proxy::socks5(origin.address()).await.unwrap();
+    for address in lost {
+        proxy.lose(address);
+    }
+    let names = Names::default();
+    names.then("dual.example", &["::1", "127.0.0.2", "127.0.0.1"]);
+    let mut config = config();
+    config.allow_nets.push("::1/128".parse().unwrap());
+    let url = origin.url_at("dual.example", "/");
+    let fetcher = with_names(config, names);
+    let response = fetcher.fetch(through(&proxy.url(), url)).await;
+    (response, proxy.asked(), origin.address().port())
+}
+
+#[tokio::test]
+async fn a_socks_proxy_is_asked_for_the_next_address_of_a_host_that_it_does_not_reach() {
+    let all = ["127.0.0.2", "127.0.0.1", "::1"];
+    for lost in 0..all.len() {
+        let (response, asked, port) = fetch_dual(&all[..lost]).await;
+        assert_eq!(response.unwrap().body, "through");
+        // IPv4 first, in the order of the name server.
+        let expected = all[..=lost].iter().map(|at| format!("{at}:{port}"));
+        assert_eq!(asked, expected.collect::<Vec<_>>());
+    }
+    let (response, asked, _) = fetch_dual(&all).await;
+    let error = response.unwrap_err();
+    assert_eq!((error.kind, error.retryable), (Kind::Proxy, true));
+    assert!(
+        error.message.contains("no route to the host"),
+        "{}",
+        error.message
+    );
+    assert_eq!(asked.len(), all.len());
+}
+
+#[tokio::test]
+async fn a_socks_proxy_that_refuses_the_credentials_is_asked_once() {
+    let origin = Origin::start().await.unwrap();
+    let proxy = Proxy::socks5(origin.address()).await.unwrap();
+    let names = Names::default();
+    names.then("dual.example", &["127.0.0.1", "127.0.0.2"]);
+    let url = origin.url_at("dual.example", "/");
+    let wrong = through(&proxy.url_with("customer", "wrong"), url);
+    let error = with_names(config(), names).fetch(wrong).await.unwrap_err();
+    assert_eq!((error.kind, error.sub), (Kind::Proxy, Some(SubKind::Auth)));
+    assert_eq!(proxy.connections(), 1);
 }
 
 #[tokio::test]

@@ -1,14 +1,18 @@
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{
-    Fetcher, Kind, Personal, Request, ResolveError, RobotsAnswer, RobotsFailure, RobotsVerdict,
-    SubKind,
+    FetchConfig, Fetcher, Kind, Personal, ProxyPool, Request, ResolveError, RobotsAnswer,
+    RobotsFailure, RobotsVerdict, SubKind,
 };
-use orbweaver_origin::{Origin, Reply};
+use orbweaver_origin::{Origin, Proxy, Reply};
 use url::Url;
 
-use crate::support::{Names, config, fetcher, get, with_names};
+use crate::support::{Names, config, fetcher, get, with_config, with_names};
 
 async fn robots(fetcher: &Fetcher, origin: &Origin) -> Arc<RobotsAnswer> {
     fetcher
@@ -212,18 +216,11 @@ async fn llms_txt_is_text_or_absent() {
     let fetcher = fetcher();
     let url = Url::parse(&origin.url("/deep/page?x")).unwrap();
     for _ in 0..3 {
-        assert_eq!(
-            fetcher
-                .site_files()
-                .llms_txt(&fetcher, &url)
-                .await
-                .as_deref(),
-            Some("# Site\n> summary")
-        );
-        assert_eq!(
-            fetcher.site_files().llms_full_txt(&fetcher, &url).await,
-            None
-        );
+        let (files, own) = (fetcher.site_files(), Personal::default());
+        let text = files.llms_txt_for(&fetcher, &url, &own).await;
+        assert_eq!(text.as_deref(), Some("# Site\n> summary"));
+        let full = files.llms_full_txt_for(&fetcher, &url, &own).await;
+        assert_eq!(full, None);
     }
     assert_eq!(
         (origin.count("/llms.txt"), origin.count("/llms-full.txt")),
@@ -243,7 +240,7 @@ async fn robots_txt_of_callers_agents_do_not_displace_our_own() {
     });
     let fetcher = fetcher();
     let url = Url::parse(&origin.url("/")).unwrap();
-    let files = fetcher.site_files();
+    let (files, none) = (fetcher.site_files(), Personal::default());
     let own = robots(&fetcher, &origin).await;
     // Its rules take many times as much memory as its text.
     let text = own.text.as_ref().map_or(0, String::len);
@@ -253,17 +250,15 @@ async fn robots_txt_of_callers_agents_do_not_displace_our_own() {
         own.held_bytes()
     );
     for agent in 0..200 {
-        files
-            .robots_as(&fetcher, &url, &format!("Agent{agent}"))
-            .await;
+        let agent = format!("Agent{agent}");
+        files.robots_as(&fetcher, &url, &agent, &none).await;
     }
     assert_eq!(origin.count("/robots.txt"), 201);
     robots(&fetcher, &origin).await;
     assert_eq!(origin.count("/robots.txt"), 201, "ours is kept");
     for agent in 0..200 {
-        files
-            .robots_as(&fetcher, &url, &format!("Agent{agent}"))
-            .await;
+        let agent = format!("Agent{agent}");
+        files.robots_as(&fetcher, &url, &agent, &none).await;
     }
     let asked_again = origin.count("/robots.txt") - 201;
     assert!(asked_again > 100, "few of the others are: {asked_again}");
@@ -275,12 +270,12 @@ async fn agents_that_get_the_same_file_share_it() {
     origin.set("/robots.txt", Reply::text("user-agent: *\ndisallow: /a\n"));
     let fetcher = fetcher();
     let url = Url::parse(&origin.url("/")).unwrap();
-    let files = fetcher.site_files();
+    let (files, none) = (fetcher.site_files(), Personal::default());
     let own = robots(&fetcher, &origin).await;
-    let same = files.robots_as(&fetcher, &url, "AgentA").await;
+    let same = files.robots_as(&fetcher, &url, "AgentA", &none).await;
     assert!(Arc::ptr_eq(&own, &same));
     origin.set("/robots.txt", Reply::text("user-agent: *\ndisallow: /b\n"));
-    let other = files.robots_as(&fetcher, &url, "AgentB").await;
+    let other = files.robots_as(&fetcher, &url, "AgentB", &none).await;
     assert!(!Arc::ptr_eq(&own, &other));
     assert_eq!(other.text.as_deref(), Some("user-agent: *\ndisallow: /b\n"));
     // The status decides, too: a file that fails is no file.
@@ -289,7 +284,7 @@ async fn agents_that_get_the_same_file_share_it() {
         ..Reply::text("user-agent: *\ndisallow: /a\n")
     };
     origin.set("/robots.txt", failure);
-    let failed = files.robots_as(&fetcher, &url, "AgentC").await;
+    let failed = files.robots_as(&fetcher, &url, "AgentC", &none).await;
     assert!(failed.robots.is_unreachable());
 }
 
@@ -299,9 +294,9 @@ async fn agents_share_a_file_that_was_never_fetched_as_ourselves() {
     origin.set("/robots.txt", Reply::text("user-agent: *\ndisallow: /a\n"));
     let fetcher = fetcher();
     let url = Url::parse(&origin.url("/")).unwrap();
-    let files = fetcher.site_files();
-    let first = files.robots_as(&fetcher, &url, "AgentA").await;
-    let second = files.robots_as(&fetcher, &url, "AgentB").await;
+    let (files, none) = (fetcher.site_files(), Personal::default());
+    let first = files.robots_as(&fetcher, &url, "AgentA", &none).await;
+    let second = files.robots_as(&fetcher, &url, "AgentB", &none).await;
     assert!(Arc::ptr_eq(&first, &second));
     let own = robots(&fetcher, &origin).await;
     assert!(Arc::ptr_eq(&first, &own));
@@ -330,12 +325,104 @@ async fn a_failure_is_asked_for_again_by_who_has_waited_and_its_answer_is_kept()
     // An answer is one, however often it is asked for.
     assert!(!read(true).await.is_fresh);
     assert_eq!(origin.count("/robots.txt"), 2);
-    assert!(!files.has_llms_txt_for(&url, &own));
-    files.llms_txt(&fetcher, &url).await;
-    assert!(files.has_llms_txt_for(&url, &own) && !files.has_llms_full_txt_for(&url, &own));
+    assert!(!files.has_llms_txt_for(&fetcher, &url, &own));
+    files.llms_txt_for(&fetcher, &url, &own).await;
+    assert!(files.has_llms_txt_for(&fetcher, &url, &own));
+    assert!(!files.has_llms_full_txt_for(&fetcher, &url, &own));
     let personal = Personal {
         cookies: Some("a=b".to_owned()),
         ..own.clone()
     };
-    assert!(!files.has_llms_txt_for(&url, &personal));
+    assert!(!files.has_llms_txt_for(&fetcher, &url, &personal));
+}
+
+/// Compressed, without its end.
+fn half(text: &str) -> Reply {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(text.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    Reply::text(&packed[..packed.len() / 2]).header("Content-Encoding", "gzip")
+}
+
+#[tokio::test]
+async fn a_file_whose_end_is_missing_is_no_file() {
+    let origin = Origin::start().await.unwrap();
+    let lines = (0..5_000).map(|n| format!("allow: /{n}\n"));
+    let long = lines.collect::<String>();
+    let robots_txt = format!("user-agent: *\n{long}disallow: /private\n");
+    origin.set("/robots.txt", half(&robots_txt));
+    origin.set("/llms.txt", half(&format!("# Site\n{long}")));
+    let fetcher = fetcher();
+    let answer = robots(&fetcher, &origin).await;
+    let error = answer.error.as_ref().expect("a failure");
+    assert_eq!((error.kind, error.retryable), (Kind::IncompleteBody, true));
+    // Nobody knows what the rest disallows.
+    assert!(!answer.rules.allows("/1") && answer.may_pass());
+    let url = Url::parse(&origin.url("/")).unwrap();
+    let (files, own) = (fetcher.site_files(), Personal::default());
+    assert_eq!(files.llms_txt_for(&fetcher, &url, &own).await, None);
+    // The site's own 404 stays one.
+    let missing = Origin::start().await.unwrap();
+    missing.set("/robots.txt", half(&robots_txt).with_status(404));
+    assert!(robots(&fetcher, &missing).await.rules.allows("/private"));
+}
+
+/// The address of no server.
+fn nowhere() -> String {
+    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    format!("http://{}", closed.local_addr().unwrap())
+}
+
+#[tokio::test]
+async fn robots_txt_is_asked_for_in_the_way_of_the_page() {
+    let origin = Origin::start().await.unwrap();
+    origin.set(
+        "/robots.txt",
+        Reply::text("user-agent: *\ndisallow: /private"),
+    );
+    origin.set("/page", Reply::text("silk"));
+    origin.set("/to-private", Reply::redirect(302, "/private"));
+    let proxy = Proxy::http(origin.address()).await.unwrap();
+    let pool = vec![proxy.url().parse().unwrap()];
+    let all = with_config(FetchConfig {
+        proxy_pools: [(ProxyPool::Isp, pool)].into(),
+        ..config()
+    });
+    let (one, other) = (all.of_project(ProjectId(1)), all.of_project(ProjectId(2)));
+    // Only the proxy reaches the site.
+    let site = nowhere();
+    let polite = |path: &str, proxy: Option<&str>| Request {
+        respect_robots: true,
+        proxy: proxy.map(|url| url.parse().unwrap()),
+        ..Request::get(format!("{site}{path}"))
+    };
+    let by_proxy = proxy.url();
+    for (fetcher, asked) in [(&one, 1), (&one, 1), (&other, 2)] {
+        let page = fetcher.fetch(polite("/page", Some(&by_proxy))).await;
+        assert_eq!(page.unwrap().status, 200);
+        for path in ["/private", "/to-private"] {
+            let page = fetcher.fetch(polite(path, Some(&by_proxy))).await;
+            assert_eq!(page.unwrap_err().sub, Some(SubKind::Disallowed), "{path}");
+        }
+        // A proxy may answer in the site's place: its answers are its user's alone.
+        assert_eq!(origin.count("/robots.txt"), asked);
+    }
+    // Those of the operator's pools are for all.
+    for (fetcher, session) in [(&one, 1), (&one, 2), (&other, 3)] {
+        let through = |path| {
+            let request = polite(path, None);
+            fetcher.fetch_through(ProxyPool::Isp, None, session, request)
+        };
+        assert_eq!(through("/page").await.unwrap().status, 200);
+        let refused = through("/private").await.unwrap_err();
+        assert_eq!(refused.sub, Some(SubKind::Disallowed));
+        assert_eq!(origin.count("/robots.txt"), 3);
+    }
+    assert_eq!(origin.count("/private"), 0);
+    let direct = one.fetch(polite("/echo", None)).await.unwrap_err();
+    assert_eq!(direct.kind, Kind::Connect);
+    // A proxy that does not work is the cause, not a robots.txt.
+    let dead = nowhere().replace("http:", "socks5:");
+    let error = one.fetch(polite("/echo", Some(&dead))).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Proxy, "{error}");
 }

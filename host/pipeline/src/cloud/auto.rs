@@ -1,13 +1,19 @@
 //! The `auto` backend: tries this host, its browser, proxy pools and the provider, cheapest first.
 
+use std::sync::Arc;
+
 use orbweaver_core::content::{self, Kind};
 use orbweaver_core::ids::ProjectId;
-use orbweaver_fetch::Response;
+use orbweaver_engine::PageParts;
+use orbweaver_fetch::{INCOMPLETE, Response};
+use orbweaver_store::Store;
+use orbweaver_store::crawl::PreviousPage;
 
 use super::backend::{Backend as _, Choice, Job, Loaded, NO_BROWSER, NO_UNBLOCKER, WaitPoint};
 use super::client::Cloud;
-use super::detect::{Verdict, judge};
+use super::detect::{Verdict, judge, judge_stored};
 use crate::blocking::blocking_of;
+use crate::document::{Document, lacking};
 use crate::error::{FailureKind, ScanError};
 
 /// A backend and the job to give it.
@@ -199,6 +205,11 @@ fn is_final(error: &ScanError) -> bool {
 }
 
 impl Loaded {
+    /// What the page lacks, if it is incomplete.
+    pub fn lack(&self) -> Option<String> {
+        self.response.headers.get(INCOMPLETE).map(lacking)
+    }
+
     /// Classifies the page, on a blocking thread.
     ///
     /// # Errors
@@ -217,6 +228,40 @@ impl Loaded {
 pub async fn verdict(response: &Response, rendered: bool) -> Result<Verdict, ScanError> {
     let response = response.clone();
     blocking_of(response.body.len(), move || verdict_of(&response, rendered)).await
+}
+
+/// Classifies a page that a run has stored with its body, and without a browser.
+///
+/// # Errors
+/// When its body cannot be read, or the process is shutting down.
+#[crate::boxed]
+pub async fn verdict_of_stored(
+    store: &Store,
+    project: ProjectId,
+    page: &PreviousPage,
+) -> Result<Verdict, ScanError> {
+    let stored = match page.blob {
+        Some(blob) => store.body(project, blob).await?,
+        None => None,
+    };
+    let missing = || ScanError::Internal("a stored body is missing".to_owned());
+    let stored = stored.ok_or_else(missing)?;
+    let parts = PageParts {
+        url: page.final_url.clone(),
+        final_url: page.final_url.clone(),
+        status: page.status,
+        headers: serde_json::from_str(&page.headers).unwrap_or_default(),
+        ..PageParts::default()
+    };
+    let kind = page.kind;
+    blocking_of(stored.size as usize, move || {
+        let page = Document::page_of(PageParts {
+            body: Arc::from(stored.unpack()?),
+            ..parts
+        });
+        Ok::<_, ScanError>(judge_stored(page.parts(), kind))
+    })
+    .await?
 }
 
 fn verdict_of(response: &Response, rendered: bool) -> Verdict {

@@ -47,6 +47,8 @@ pub struct Job {
     pub proxy: Option<ProxyUrl>,
     /// Whether a plain request, and each of its redirects, must be allowed by robots.txt.
     pub respect_robots: bool,
+    /// Whether a plain request follows refreshes as redirects.
+    pub follow_refresh: bool,
     /// What loading it costs, also if it fails. Clones of the job count together.
     pub spent: Spent,
 }
@@ -174,20 +176,24 @@ pub(super) fn loaded(rendered: Rendered, backend: &'static str) -> Loaded {
     }
 }
 
-/// Loads a page over plain HTTP, by this proxy or none.
-pub(super) async fn fetch_plain(
-    fetcher: &Fetcher,
-    project: ProjectId,
-    job: &Job,
-    proxy: Option<ProxyUrl>,
-    backend: &'static str,
-) -> Result<Loaded, FetchError> {
-    let request = Request {
+/// The job as a plain request, by this proxy or none.
+pub(super) fn plain_request(job: &Job, proxy: Option<ProxyUrl>) -> Request {
+    Request {
         user_agent: job.user_agent.clone(),
         proxy,
         respect_robots: job.respect_robots,
+        follow_refresh: job.follow_refresh,
         ..Request::get(&job.url)
-    };
+    }
+}
+
+/// Loads a page over plain HTTP.
+pub(super) async fn fetch_plain(
+    fetcher: &Fetcher,
+    project: ProjectId,
+    request: Request,
+    backend: &'static str,
+) -> Result<Loaded, FetchError> {
     let fetcher = fetcher.of_project(project);
     Ok(Loaded {
         response: Box::pin(fetcher.fetch(request)).await?,

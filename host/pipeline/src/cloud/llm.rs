@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::money::{micros, usd};
+use super::money::{Spent, micros, usd};
 use crate::config::LlmConfig;
 use crate::convert::Format;
 use crate::document::Document;
@@ -30,6 +30,8 @@ pub const NO_MODEL: &str =
 const MAX_ANSWER: u64 = 1 << 20;
 /// Times that the model is asked: a wrong answer is repaired once.
 const TRIES: u32 = 2;
+/// Bytes of a token, roughly.
+const TOKEN_BYTES: usize = 4;
 /// Most errors of an answer that the model is told.
 const TOLD_ERRORS: usize = 20;
 
@@ -129,7 +131,8 @@ impl Llm {
         self.endpoint.is_some()
     }
 
-    /// Asks the model for the fields of a page. `schema` is a JSON Schema that was checked.
+    /// Asks the model for the fields of a page. `schema` is a JSON Schema that was checked. What it costs
+    /// is added to `spent`, also if nobody waits for the answer.
     #[crate::boxed]
     pub async fn extract(
         &self,
@@ -138,20 +141,24 @@ impl Llm {
         document: &mut Document,
         prompt: &str,
         schema: Option<&str>,
+        spent: &Spent,
     ) -> Answered {
-        let mut usage = ModelUsage {
-            model: self.config.model.clone().unwrap_or_default(),
-            ..ModelUsage::default()
+        let mut tally = Tally {
+            config: &self.config,
+            usage: ModelUsage {
+                model: self.config.model.clone().unwrap_or_default(),
+                ..ModelUsage::default()
+            },
+            unanswered_tokens: 0,
+            spent,
         };
         let result = self
-            .ask_until_valid(project, pipeline, document, (prompt, schema), &mut usage)
+            .ask_until_valid(project, pipeline, document, (prompt, schema), &mut tally)
             .await;
-        #[expect(clippy::cast_precision_loss, reason = "exact up to 9 * 10^15 tokens")]
-        let tokens = |count: u64, price: f64| count as f64 * price / 1e6;
-        usage.cost_usd = usd(micros(
-            tokens(usage.input_tokens, self.config.input_price)
-                + tokens(usage.output_tokens, self.config.output_price),
-        ));
+        let usage = ModelUsage {
+            cost_usd: usd(tally.micros()),
+            ..tally.usage.clone()
+        };
         Answered { result, usage }
     }
 
@@ -161,12 +168,12 @@ impl Llm {
         pipeline: &Pipeline,
         document: &mut Document,
         (prompt, schema): (&str, Option<&str>),
-        usage: &mut ModelUsage,
+        tally: &mut Tally<'_>,
     ) -> Result<Prompted, String> {
         let text = pipeline.convert(document, Format::Markdown, true).await;
         let mut text = text.map_err(|error| error.to_string())?;
         let most = text.floor_char_boundary(self.config.max_text_bytes);
-        usage.truncated = most < text.len();
+        tally.usage.truncated = most < text.len();
         text.truncate(most);
         let schema_text = schema.map_or_else(String::new, |schema| {
             format!("\n\nThe object must be valid against this JSON Schema:\n{schema}")
@@ -179,7 +186,7 @@ impl Llm {
         ];
         let mut best = None;
         for _ in 0..TRIES {
-            let answer = match self.ask(project, &messages, usage).await {
+            let answer = match self.ask(project, &messages, tally).await {
                 Ok(answer) => answer,
                 Err(why) if best.is_none() => return Err(why),
                 // The first answer stands, with what is wrong with it.
@@ -218,7 +225,7 @@ impl Llm {
         &self,
         project: ProjectId,
         messages: &[Value],
-        usage: &mut ModelUsage,
+        tally: &mut Tally<'_>,
     ) -> Result<String, String> {
         let (base, model) = self.endpoint.as_ref().ok_or_else(|| NO_MODEL.to_owned())?;
         let turn = self.turns.acquire(project).await;
@@ -240,18 +247,22 @@ impl Llm {
             headers.push(("authorization".to_owned(), bearer));
         }
         let base = base.expose().trim_end_matches('/');
+        let body = Bytes::from(body.to_string());
+        let tokens = (body.len() / TOKEN_BYTES) as u64;
         let request = Request {
             headers,
             user_agent: Some(concat!("Orbweaver/", env!("CARGO_PKG_VERSION")).to_owned()),
-            body: Some(Bytes::from(body.to_string())),
+            body: Some(body),
             follow_redirects: false,
-            timeout: Some(self.config.timeout_ms.as_duration()),
             max_bytes: Some(MAX_ANSWER),
             ..Request::new(Method::POST, format!("{base}/chat/completions"))
+                .patient(self.config.timeout_ms.as_duration())
         };
-        usage.calls += 1;
+        tally.usage.calls += 1;
         let fetcher = self.fetcher.of_project(project);
+        tally.unanswered_tokens = tokens;
         let response = fetcher.fetch(request).await;
+        tally.unanswered_tokens = 0;
         let response =
             response.map_err(|error| format!("the language model gave no answer: {error}"))?;
         match response.status {
@@ -267,6 +278,7 @@ impl Llm {
             .map_err(|error| malformed(&error.to_string()))?;
         if let Some(tokens) = completion.usage {
             // A model's counts are its own.
+            let usage = &mut tally.usage;
             usage.input_tokens = usage.input_tokens.saturating_add(tokens.prompt_tokens);
             usage.output_tokens = usage.output_tokens.saturating_add(tokens.completion_tokens);
         }
@@ -274,6 +286,37 @@ impl Llm {
         first
             .and_then(|choice| choice.message.content)
             .ok_or_else(|| malformed("it has no content"))
+    }
+}
+
+/// Counts what a model is asked, and pays for it when dropped.
+struct Tally<'a> {
+    config: &'a LlmConfig,
+    usage: ModelUsage,
+    /// Tokens, roughly, of a question that is not answered yet: the model answers it, and is paid, also if
+    /// nobody waits for the answer.
+    unanswered_tokens: u64,
+    spent: &'a Spent,
+}
+
+impl Tally<'_> {
+    fn micros(&self) -> u64 {
+        let input = self
+            .usage
+            .input_tokens
+            .saturating_add(self.unanswered_tokens);
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 9 * 10^15 tokens")]
+        let tokens = |count: u64, price: f64| count as f64 * price / 1e6;
+        micros(
+            tokens(input, self.config.input_price)
+                + tokens(self.usage.output_tokens, self.config.output_price),
+        )
+    }
+}
+
+impl Drop for Tally<'_> {
+    fn drop(&mut self) {
+        self.spent.add(self.micros());
     }
 }
 

@@ -7,7 +7,8 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{Fetcher, Renderer};
 
 use super::backend::{
-    Backend, Capabilities, Job, Loaded, NO_BROWSER, fetch_plain, loaded, render_request,
+    Backend, Capabilities, Job, Loaded, NO_BROWSER, fetch_plain, loaded, plain_request,
+    render_request,
 };
 use crate::error::ScanError;
 
@@ -51,7 +52,7 @@ impl Backend for Local {
             let rendered = self.renderer.render(request).await?;
             return Ok(loaded(rendered, self.name()));
         }
-        let (proxy, name) = (job.proxy.clone(), self.name());
-        Ok(fetch_plain(&self.fetcher, project, job, proxy, name).await?)
+        let request = plain_request(job, job.proxy.clone());
+        Ok(fetch_plain(&self.fetcher, project, request, self.name()).await?)
     }
 }

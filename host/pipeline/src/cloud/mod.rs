@@ -3,8 +3,7 @@
 //!
 //! Each is a [`Backend`](backend::Backend). [`Cloud::load`] uses the requested one, or for
 //! `auto` the cheapest that succeeds. Nothing here bills: the caller reserves before and
-//! records afterwards what [`Loaded`](backend::Loaded) reports, or what the job has
-//! [spent](backend::Job::spent) in vain.
+//! records afterwards what the job has [spent](backend::Job::spent), with its page or in vain.
 
 mod auto;
 pub mod backend;
@@ -19,7 +18,7 @@ pub mod small_crawl;
 mod unpaid;
 pub mod vendor;
 
-pub use auto::verdict;
+pub use auto::{verdict, verdict_of_stored};
 pub use client::Cloud;
 pub use llm::{Answered, Llm, ModelUsage, NO_MODEL, Prompted};
-pub use money::{Spent, micros, traffic_micros, usd};
+pub use money::{Spent, UnderWay, micros, traffic_micros, usd};

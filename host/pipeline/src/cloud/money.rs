@@ -8,17 +8,65 @@ use orbweaver_store::MAX_COST_MICROS;
 /// What has been paid so far, in millionths of a US dollar, also for what failed in the end. Clones
 /// count together.
 #[derive(Clone, Debug, Default)]
-pub struct Spent(Arc<AtomicU64>);
+pub struct Spent(Arc<Sum>);
+
+#[derive(Debug, Default)]
+struct Sum {
+    micros: AtomicU64,
+    /// What it is a part of.
+    whole: Option<Spent>,
+}
 
 impl Spent {
+    /// A part of it: what is paid there counts here, too.
+    pub(super) fn part(&self) -> Self {
+        Self(Arc::new(Sum {
+            micros: AtomicU64::default(),
+            whole: Some(self.clone()),
+        }))
+    }
+
     /// Counts what was paid.
     pub fn add(&self, micros: u64) {
-        self.0.fetch_add(micros, Ordering::Relaxed);
+        self.0.micros.fetch_add(micros, Ordering::Relaxed);
+        if let Some(whole) = &self.0.whole {
+            whole.add(micros);
+        }
     }
 
     /// The sum.
     pub fn micros(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.micros.load(Ordering::Relaxed)
+    }
+
+    /// Begins work of others that costs `price` if nobody waits for its end: they do it all the same.
+    pub fn under_way<P: Fn() -> u64>(&self, price: P) -> UnderWay<'_, P> {
+        UnderWay {
+            spent: self,
+            price: Some(price),
+        }
+    }
+}
+
+/// Work of others that has not ended. Its price is paid when it is dropped before [`end`](Self::end).
+#[must_use = "work that is dropped is paid"]
+pub struct UnderWay<'a, P: Fn() -> u64> {
+    spent: &'a Spent,
+    price: Option<P>,
+}
+
+impl<P: Fn() -> u64> UnderWay<'_, P> {
+    /// It has ended, and what it costs is known.
+    pub fn end(mut self) {
+        self.price = None;
+    }
+}
+
+impl<P: Fn() -> u64> Drop for UnderWay<'_, P> {
+    fn drop(&mut self) {
+        if let Some(price) = &self.price {
+            self.spent.add(price());
+        }
     }
 }
 
@@ -67,6 +115,18 @@ pub fn traffic_micros(bytes: u64, usd_per_gb: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_that_nobody_waits_for_is_paid_and_counts_in_the_whole() {
+        let whole = Spent::default();
+        let (one, other) = (whole.part(), whole.part());
+        one.under_way(|| 7).end();
+        assert_eq!(whole.micros(), 0);
+        drop(one.under_way(|| 7));
+        other.add(5);
+        let sums = [&whole, &one, &other].map(Spent::micros);
+        assert_eq!(sums, [12, 7, 5]);
+    }
 
     #[test]
     fn dollars_and_millionths_agree() {

@@ -1,15 +1,20 @@
 //! The configured proxy pools. If a proxy fails, the next one of its pool is tried.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer};
+use orbweaver_fetch::{
+    Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, Personal, PersonalOf, ProxyPool,
+    RenderRequest, Renderer, Request, Traffic,
+};
 
 use super::backend::{
-    Backend, Capabilities, Job, Loaded, NO_BROWSER, fetch_plain, loaded, render_request,
+    Backend, Capabilities, Job, Loaded, NO_BROWSER, fetch_plain, loaded, plain_request,
+    render_request,
 };
 use super::money::traffic_micros;
 use crate::config::Prices;
@@ -74,13 +79,23 @@ impl Pools {
         project: ProjectId,
         job: &Job,
         candidate: &Candidate,
+        traffic: &Traffic,
+        personal: &PersonalOf,
     ) -> Result<Loaded, FetchError> {
-        let proxy = Some(candidate.proxy.clone());
+        let (proxy, traffic) = (Some(candidate.proxy.clone()), traffic.clone());
         if let Some(wait_for) = job.render {
-            let request = render_request(project, job, wait_for, proxy);
+            let request = RenderRequest {
+                traffic,
+                ..render_request(project, job, wait_for, proxy)
+            };
             return Ok(loaded(self.renderer.render(request).await?, self.name()));
         }
-        fetch_plain(&self.fetcher, project, job, proxy, self.name()).await
+        let request = Request {
+            traffic,
+            personal: Some(Arc::clone(personal)),
+            ..plain_request(job, proxy)
+        };
+        fetch_plain(&self.fetcher, project, request, self.name()).await
     }
 }
 
@@ -132,13 +147,18 @@ impl Backend for Pools {
         let candidates = self
             .fetcher
             .pool_candidates(pool, job.country.as_deref(), session)?;
+        let own = Personal::by_pool(pool, job.country.as_deref(), session).everywhere();
         let price = self.prices.gigabyte(pool);
         let (mut last, mut cost_micros) = (None, 0_u64);
         for candidate in candidates.into_iter().take(PROXY_TRIES) {
-            let page = self.through(project, job, &candidate).await;
+            let traffic = Traffic::default();
+            let cost = || traffic_micros(traffic.bytes(), price);
+            let passing = job.spent.under_way(cost);
+            let page = self.through(project, job, &candidate, &traffic, &own).await;
+            passing.end();
             let received = match &page {
                 Ok(page) => page.response.wire_bytes,
-                Err(error) => error.wire_bytes,
+                Err(_) => traffic.bytes(),
             };
             let cost = traffic_micros(received, price);
             job.spent.add(cost);

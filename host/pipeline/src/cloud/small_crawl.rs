@@ -10,10 +10,9 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::key_hash::{key_hash, url_key};
 use orbweaver_core::page::page_pass;
-use orbweaver_fetch::ProxyUrl;
+use orbweaver_fetch::{Personal, ProxyUrl};
 use orbweaver_store::{Amount, Principal};
 use orbweaver_urls::KeyRules;
-use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -21,7 +20,7 @@ use super::backend::{Choice, Job, WaitPoint, project_proxy};
 use super::money::Spent;
 use crate::answer_budget::AnswerBudget;
 use crate::blocking::blocking_of;
-use crate::charge::cost_token;
+use crate::charge::Charge;
 use crate::context::Scans;
 use crate::convert::Format;
 use crate::document::Document;
@@ -68,6 +67,8 @@ pub struct Crawled {
     pub status: u16,
     /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
+    /// What it lacks, if it is incomplete.
+    pub lack: Option<String>,
     links: Vec<String>,
     /// Whether robots.txt allows the URL that answered.
     is_allowed: bool,
@@ -88,8 +89,8 @@ struct Site<'a> {
     crawl: &'a Crawl,
     project: ProjectId,
     proxy: Option<ProxyUrl>,
-    /// What was paid for each page that was asked for.
-    paid: Mutex<Vec<Spent>>,
+    /// What was paid for all pages that were asked for.
+    spent: Spent,
 }
 
 impl Crawl {
@@ -107,38 +108,29 @@ impl Crawl {
         room: &AnswerBudget,
         token: impl Fn(usize) -> String,
     ) -> Result<SmallCrawl, ScanError> {
-        let mut block = reserve(scans, principal, self.limit, &token).await?;
+        let block = reserve(scans, principal, self.limit, &token).await?;
+        let mut charge = Charge::new(&scans.store, block, token(0), CALL, Amount::default());
         let site = Site {
             scans,
             crawl: self,
             project: principal.project,
             proxy: project_proxy(principal)?,
-            paid: Mutex::default(),
+            spent: charge.spent.clone(),
         };
-        let mut billed_micros = 0;
-        let done = self
-            .visit_all(&site, &mut block, room, &token, &mut billed_micros)
-            .await;
-        let paid: u64 = site.paid.lock().iter().map(Spent::micros).sum();
-        let in_vain = paid.saturating_sub(billed_micros);
-        if in_vain > 0 {
-            let usage = block.usage(cost_token(&token(0)), CALL, Amount::default(), in_vain);
-            scans.store.bill(usage).await?;
-        }
+        let done = self.visit_all(&site, &mut charge, room, &token).await;
+        charge.bill_in_vain().await?;
         done
     }
 
-    /// Adds the cost of each page that it bills to `billed_micros`.
     async fn visit_all(
         &self,
         site: &Site<'_>,
-        block: &mut Reservation,
+        charge: &mut Charge,
         room: &AnswerBudget,
         token: &impl Fn(usize) -> String,
-        billed_micros: &mut u64,
     ) -> Result<SmallCrawl, ScanError> {
         let deadline = Instant::now() + CRAWL_TIMEOUT;
-        let limit = usize::try_from(block.left().cloud_pages.min(self.limit)).unwrap_or(1);
+        let limit = usize::try_from(charge.left().cloud_pages.min(self.limit)).unwrap_or(1);
         let first = site.load(self.url.clone(), false).await?;
         let origin = origin(&first.url);
         let mut waiting = Waiting::default();
@@ -162,10 +154,8 @@ impl Crawl {
                 let is_kept = is_ours && has_room.is_ok();
                 // A page that was paid for is billed in any case.
                 if is_kept || page.cost_micros > 0 {
-                    let cost = page.cost_micros;
-                    let usage = block.usage(token(billed), CALL, Amount::cloud(1), cost);
-                    site.scans.store.bill(usage).await?;
-                    *billed_micros = billed_micros.saturating_add(cost);
+                    let (token, cost) = (token(billed), page.cost_micros);
+                    charge.bill_part(token, Amount::cloud(1), cost).await?;
                     billed += 1;
                 }
                 if let Err(error) = has_room {
@@ -277,7 +267,8 @@ impl Site<'_> {
             return false;
         };
         let fetcher = &self.scans.pipeline.fetcher.of_project(self.project);
-        let robots = fetcher.site_files().robots(fetcher, &url).await;
+        let (files, own) = (fetcher.site_files(), Personal::by(self.proxy.clone()));
+        let robots = files.robots_for(fetcher, &url, &own, false).await.answer;
         robots.rules.allows_url(&url)
     }
 
@@ -287,9 +278,9 @@ impl Site<'_> {
             render: self.crawl.render,
             proxy: self.proxy.clone(),
             respect_robots,
+            spent: self.spent.part(),
             ..Job::default()
         };
-        self.paid.lock().push(job.spent.clone());
         let loaded = self
             .scans
             .cloud
@@ -303,7 +294,7 @@ impl Site<'_> {
         let pipeline = self.scans.pipeline.of_project(self.project);
         let links = links(&pipeline, &mut document).await?;
         // An image or an archive counts as a page too, with empty content.
-        let kind = document.kind;
+        let (kind, lack) = (document.kind, document.lack());
         let content = match kind {
             Kind::Other => String::new(),
             Kind::Document if !pipeline.readable(&mut document).await? => String::new(),
@@ -318,6 +309,7 @@ impl Site<'_> {
             content,
             status: document.status,
             cost_micros,
+            lack,
             links,
             is_allowed: true,
         })

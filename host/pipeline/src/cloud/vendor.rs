@@ -124,11 +124,11 @@ impl Vendor {
             user_agent: Some(concat!("Orbweaver/", env!("CARGO_PKG_VERSION")).to_owned()),
             body: body.map(|body| Bytes::from(body.to_string())),
             follow_redirects: false,
-            timeout: Some(self.timeout),
             ..Request::new(
                 method,
                 format!("{}{path}", base.expose().trim_end_matches('/')),
             )
+            .patient(self.timeout)
         };
         let response = fetcher
             .fetch(request)
@@ -176,8 +176,10 @@ impl Vendor {
             }
         }
         let fetcher = self.fetcher.of_project(project);
-        let answer = self.call(&fetcher, Method::POST, path, Some(body)).await?;
-        let mut item = first(answer)?;
+        let asked = job.spent.under_way(|| self.page_micros);
+        let answer = self.call(&fetcher, Method::POST, path, Some(body)).await;
+        asked.end();
+        let mut item = first(answer?)?;
         let content = item.take_content();
         let reported = item.costs.and_then(|costs| costs.total_cost).map(micros);
         // A failure costs what the provider says, and a page of which it says nothing its price.

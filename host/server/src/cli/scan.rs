@@ -61,6 +61,9 @@ pub(super) struct Scan {
     /// Include the links in --format json.
     #[arg(long)]
     include_links: bool,
+    /// Follow the page's refresh (header or meta) as a redirect.
+    #[arg(long)]
+    follow_refresh: bool,
     /// User agent to send [default: a current browser's].
     #[arg(long, value_name = "TEXT")]
     user_agent: Option<String>,
@@ -203,6 +206,7 @@ impl Scan {
     async fn fetch(&self, pipeline: &Pipeline) -> anyhow::Result<Document> {
         let request = Request {
             user_agent: self.user_agent.clone(),
+            follow_refresh: self.follow_refresh,
             ..Request::get(&self.source)
         };
         let response = Box::pin(pipeline.fetcher.fetch(request))

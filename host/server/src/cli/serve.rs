@@ -11,10 +11,13 @@ use super::out::{OutError, out};
 use crate::config::{Config, load};
 use crate::insecure_settings::insecure_settings;
 use crate::listen::open_files;
+use crate::serve::{Running, StopSignals};
+use crate::service::Service;
 use crate::traces::Traces;
 use crate::{serve, service, telemetry};
 use orbweaver_accounts::bootstrap::{self, FirstStart};
 use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::secret::Secret;
 
 /// Serve the API. The first start on an empty database creates project `default` and
 /// prints its key.
@@ -40,6 +43,8 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        // Before all else: without a handler, the signals do nothing to the first process of a container.
+        let mut stop = StopSignals::listen()?;
         let mut flags = common.flags();
         flags.set("listen", self.listen);
         flags.set("tls_cert", self.tls_cert);
@@ -53,27 +58,51 @@ impl Serve {
         }
         let metrics = telemetry::start_metrics()?;
         open_files::raise();
-        let service = service::build(config, Clock::system(), Some(metrics)).await?;
-        let first = bootstrap::run(
-            &service.store,
-            &service.clock,
-            service.config().bootstrap_key.as_ref(),
-        )
-        .await?;
-        for setting in insecure_settings(service.config()) {
-            tracing::warn!(setting = setting.name, "{}", setting.message);
+        let service = tokio::select! {
+            service = service::build(config, Clock::system(), Some(metrics)) => Some(service?),
+            () = stop.next() => None,
+        };
+        match service {
+            None => tracing::info!("stopped while starting"),
+            Some(service) => {
+                // Not given up for a signal: a key that was made must be shown.
+                let running = start(service).await?;
+                stop.next().await;
+                tracing::info!("stopping");
+                running.stop().await;
+            }
         }
-        let running = serve::start(service).await?;
-        // The service runs even if standard output is closed.
-        let _ = greet(running.service().config(), running.address, first.as_ref());
-        serve::stop_signal().await?;
-        tracing::info!("stopping");
-        running.stop().await;
         if let Some(traces) = traces {
             tokio::task::spawn_blocking(|| traces.stop()).await?;
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Makes the first key if there is none, and serves.
+async fn start(service: Service) -> anyhow::Result<Running> {
+    let first = bootstrap::run(
+        &service.store,
+        &service.clock,
+        service.config().bootstrap_key.as_ref(),
+    )
+    .await?;
+    // The service runs even if standard output is closed.
+    if let Some(FirstStart::Fresh(key)) = &first {
+        let _ = show_key(key);
+    }
+    for setting in insecure_settings(service.config()) {
+        tracing::warn!(setting = setting.name, "{}", setting.message);
+    }
+    let running = serve::start(service).await?;
+    let _ = greet(running.service().config(), running.address, first.as_ref());
+    Ok(running)
+}
+
+/// Shows the key at once: no later start shows it, and this one may still fail.
+fn show_key(key: &Secret) -> Result<(), OutError> {
+    out!("Created project `default`. Its key, shown only now:\n")?;
+    out!("    {}\n", key.expose())
 }
 
 /// Sets the umask, so that only this user can access files that the process creates.
@@ -106,11 +135,7 @@ fn greet(
     let key = match first {
         None => return Ok(()),
         Some(FirstStart::Configured) => "$ORBWEAVER_BOOTSTRAP_KEY",
-        Some(FirstStart::Fresh(key)) => {
-            out!("\nCreated project `default`. Its key, shown only now:\n")?;
-            out!("    {}", key.expose())?;
-            key.expose()
-        }
+        Some(FirstStart::Fresh(key)) => key.expose(),
     };
     out!("\nTry it:\n")?;
     out!("    curl -s {scheme}://{address}/v1/scan \\")?;

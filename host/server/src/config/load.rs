@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use figment::providers::{Env, Format as _, Serialized, Toml};
+use figment::error::Kind;
+use figment::providers::{Format as _, Serialized, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
+use super::explain::explain;
 use super::settings::Config;
+use super::sources::{Unsetting, Variables};
 
 /// Settings from the command line: top-level name and value.
 #[derive(Clone, Debug, Default)]
@@ -66,59 +69,41 @@ pub fn variable(path: &str) -> String {
 /// Loads and validates the configuration.
 ///
 /// # Errors
-/// Names the invalid setting, where it was set, and the rule.
+/// Names the invalid setting, where it was set, and the rule; not its value, where that may be a secret.
 pub fn load(file: Option<&Path>, flags: Flags) -> anyhow::Result<Loaded> {
-    let mut figment = Figment::from(Serialized::defaults(Config::default()));
+    let defaults = &serde_json::to_value(Config::default())?;
+    let mut base = Figment::from(Serialized::defaults(Config::default()));
     if let Some(file) = file {
         if !file.is_file() {
             anyhow::bail!("the configuration file {} does not exist", file.display());
         }
-        figment = figment.merge(Toml::file_exact(file));
+        let source = Toml::file_exact(file);
+        base = base.merge(Unsetting { source, defaults });
     }
-    // Unknown variables may belong to other programs (ORBWEAVER_FIXTURES …) and are ignored; an
-    // unknown key in the configuration file is an error.
-    let known = serde_json::to_value(Config::default())?;
-    let env = Env::prefixed("ORBWEAVER_")
-        .filter(move |name| {
-            let name = name.as_str().to_ascii_lowercase();
-            let first = name.split("__").next().unwrap_or_default();
-            known.get(first).is_some()
-        })
-        .split("__");
-    let figment = figment.merge(env).merge(flags);
-    let config: Config = figment.extract().map_err(|error| explain(&error))?;
-    config.validate()?;
-    Ok(Loaded { config, figment })
-}
-
-fn explain(error: &figment::Error) -> anyhow::Error {
-    let lines: Vec<String> = error
-        .clone()
-        .into_iter()
-        .map(|error| {
-            let path = error.path.join(".");
-            let from = match &error.metadata {
-                Some(metadata) => match &metadata.source {
-                    Some(source) => format!(" (in {source})"),
-                    None if metadata.name.contains("environment") => {
-                        format!(" (in {})", variable(&path))
-                    }
-                    None => format!(" ({})", metadata.name),
-                },
-                None => String::new(),
-            };
-            let setting = if path.is_empty() {
-                String::new()
-            } else {
-                format!("{path}: ")
-            };
-            format!("{setting}{}{from}", error.kind)
-        })
-        .collect();
-    anyhow::anyhow!(
-        "{}; `orbweaver config` lists every setting",
-        lines.join("\n")
-    )
+    let mut variables = Variables::read(defaults);
+    let mut before: Option<figment::Error> = None;
+    loop {
+        let source = &variables;
+        let figment = base.clone().merge(Unsetting { source, defaults });
+        let figment = figment.merge(&flags);
+        let error = match figment.extract::<Config>() {
+            Ok(config) => {
+                config.validate()?;
+                return Ok(Loaded { config, figment });
+            }
+            Err(error) => error,
+        };
+        // The setting expects no text: what is wrong with the value is what was said before.
+        if let Some(before) = before.filter(|before| before.path == error.path)
+            && matches!(error.kind, Kind::InvalidType(..))
+        {
+            return Err(explain(&before, defaults));
+        }
+        if !variables.take_as_text(&error.path.join(".")) {
+            return Err(explain(&error, defaults));
+        }
+        before = Some(error);
+    }
 }
 
 #[cfg(test)]
@@ -240,5 +225,145 @@ mod tests {
             assert!(error.contains("ORBWEAVER_LISTEN"), "{error}");
             Ok(())
         });
+    }
+
+    fn refused(file: Option<&str>) -> String {
+        let loaded = load(file.map(Path::new), Flags::default());
+        loaded.expect_err("a wrong setting").to_string()
+    }
+
+    #[test]
+    fn an_empty_text_unsets_a_setting() {
+        Jail::expect_with(|jail| {
+            jail.create_file(
+                "c.toml",
+                "[billing]\nwebhook_secret = \"whsec_1\"\n[cloud.llm]\nkey = \"\"",
+            )?;
+            for setting in [
+                "billing.webhook_secret",
+                "signup.challenge_secret",
+                "cloud.vendor_key",
+                "cloud.brave_key",
+                "blob_store.secret_access_key",
+                "mail.smtp_url",
+                "metrics.listen",
+                "browser",
+            ] {
+                jail.set_env(variable(setting), "");
+            }
+            let loaded = load(Some(Path::new("c.toml")), Flags::default()).unwrap();
+            let config = loaded.config;
+            assert_eq!(config.billing.webhook_secret, None);
+            assert_eq!(config.signup.challenge_secret, None);
+            let cloud = config.cloud;
+            assert_eq!((cloud.vendor_key, cloud.brave_key), (None, None));
+            assert_eq!(cloud.llm.key, None);
+            assert_eq!(config.blob_store.secret_access_key, None);
+            assert!(config.mail.smtp_url.is_none());
+            assert_eq!((config.metrics.listen, config.browser), (None, None));
+            Ok(())
+        });
+        // Without these, the service would run otherwise than was meant.
+        for setting in ["database_url", "blobs", "secret_key", "tls_cert"] {
+            Jail::expect_with(|jail| {
+                jail.set_env(variable(setting), "");
+                assert!(refused(None).starts_with(setting), "{setting}");
+                Ok(())
+            });
+        }
+    }
+
+    #[test]
+    fn a_variable_is_taken_as_text_where_text_is_expected() {
+        Jail::expect_with(|jail| {
+            for text in [
+                "0123", "12345678", "1.50", "-1", "true", "[a]", "{a=b}", "{a", "a,b",
+            ] {
+                jail.set_env("ORBWEAVER_SIGNUP__CHALLENGE_SECRET", text);
+                let config = load(None, Flags::default()).unwrap().config;
+                let secret = config.signup.challenge_secret.unwrap();
+                assert_eq!(secret.expose(), text);
+            }
+            let pools = "[http://u-{country}:hidden@p.example:1, socks5://q.example:2]";
+            jail.set_env("ORBWEAVER_FETCH__PROXY_POOLS__RESIDENTIAL", pools);
+            jail.set_env(
+                "ORBWEAVER_FETCH__PROXY_POOLS__ISP",
+                "http://u:p@p.example:3",
+            );
+            jail.set_env("ORBWEAVER_SCAN__EXTRACTORS", "123");
+            jail.set_env("ORBWEAVER_HTTP__RATE__KEY", "{per_second = 1, burst = 2}");
+            jail.set_env("ORBWEAVER_HTTP__RATE__KEY__BURST", "3");
+            let config = load(None, Flags::default()).unwrap().config;
+            let pools = serde_json::to_value(&config.fetch.proxy_pools).unwrap();
+            let shown = serde_json::json!({
+                "isp": ["http://***@p.example:3"],
+                "residential": ["http://***@p.example:1", "socks5://q.example:2"],
+            });
+            assert_eq!(pools, shown);
+            assert_eq!(config.scan.extractors, ["123"]);
+            let rate = config.http.rate.key;
+            assert_eq!((rate.per_second, rate.burst), (1, 3));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn errors_show_no_value_that_may_be_a_secret() {
+        Jail::expect_with(|jail| {
+            for text in [
+                "[fetch]\nproxy_pools = \"http://u:hidden@p:1\"",
+                "[fetch.proxy_pools]\nresidential = \"u:hidden@p:1\"",
+                "[fetch.proxy_pools]\nresidential = [\"http://u:hidden@p/x\"]",
+                "[fetch.proxy_pools]\nresidential = { a = \"http://u:hidden@p:1\" }",
+                "[cloud]\nllm = \"hidden\"",
+                "[cloud]\nvendor_key = hidden",
+                "[billing]\nprices = \"hidden\"",
+                "database = \"postgres://u:hidden@h/d\"",
+            ] {
+                jail.create_file("c.toml", text)?;
+                let error = refused(Some("c.toml"));
+                assert!(!error.contains("hidden"), "{error}");
+                assert!(error.contains("c.toml"), "{error}");
+            }
+            jail.create_file("c.toml", "[cloud]\nvendor_key = 12345678")?;
+            let error = refused(Some("c.toml"));
+            let why = "cloud.vendor_key: invalid type: found a whole number, expected a string";
+            assert!(error.starts_with(why), "{error}");
+            // What cannot be a secret helps.
+            jail.create_file("c.toml", "[http]\nshutdown_ms = \"soon\"")?;
+            let error = refused(Some("c.toml"));
+            let why = "http.shutdown_ms: invalid type: found string \"soon\", expected u64";
+            assert!(error.starts_with(why), "{error}");
+            jail.set_env("ORBWEAVER_HTTP__SHUTDOWN_MS", "-1");
+            let error = refused(None);
+            assert!(error.contains("`-1`") && error.contains("u64"), "{error}");
+            jail.set_env("ORBWEAVER_HTTP__SHUTDOWN_MS", "1");
+            jail.set_env("ORBWEAVER_CLOUD__LLM", "hidden");
+            let error = refused(None);
+            let why = "cloud.llm: invalid type: found text, expected";
+            assert!(error.starts_with(why), "{error}");
+            assert!(!error.contains("hidden"), "{error}");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn settings_that_never_work_with_0_are_refused() {
+        for setting in [
+            "crawl.runs",
+            "jobs.concurrent",
+            "jobs.queue_per_project",
+            "fetch.limits.total_ms",
+            "http.max_body_bytes",
+            "rendering.launch_ms",
+            "cloud.llm.max_tokens",
+        ] {
+            Jail::expect_with(|jail| {
+                jail.set_env(variable(setting), "0");
+                let why = format!("{setting}: must be at least 1");
+                assert_eq!(refused(None), why);
+                Ok(())
+            });
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! The configuration: one typed struct, filled from defaults, then a TOML file, then
 //! `ORBWEAVER_…` variables, then flags; later sources win.
 
+mod explain;
 mod load;
 mod private;
 mod reference;
 mod settings;
+mod sources;
+mod zeros;
 
 pub use load::{Flags, Loaded, load};
 pub use reference::reference;

@@ -22,7 +22,7 @@ use orbweaver_pipeline::config::{BlocklistConfig, CloudConfig, ScanConfig};
 use orbweaver_store::blobs::{BlobUrl, NewBodies};
 use serde::{Deserialize, Serialize};
 
-use super::private;
+use super::{private, zeros};
 
 /// The file of the running program, even if it was replaced meanwhile.
 pub const PROGRAM: &str = "/proc/self/exe";
@@ -348,6 +348,7 @@ impl Config {
             "blob_store.orphan_minutes",
             "must be at least 10: younger objects may belong to a commit under way",
         )?;
+        zeros::check(self)?;
         self.http.validate()?;
         self.scan.validate()?;
         self.crawl.validate()?;

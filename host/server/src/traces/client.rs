@@ -67,8 +67,7 @@ impl HttpClient for Client {
             body: Some(body),
             user_agent: Some(concat!("orbweaver/", env!("CARGO_PKG_VERSION")).to_owned()),
             follow_redirects: false,
-            timeout: Some(self.timeout),
-            ..Request::new(head.method, head.uri.to_string())
+            ..Request::new(head.method, head.uri.to_string()).patient(self.timeout)
         };
         let fetcher = self.fetcher.clone();
         // The exporter's thread has no Tokio runtime.

@@ -63,6 +63,15 @@ pub enum FrontierChange {
         /// Position in the order of discovery.
         seq: i64,
     },
+    /// It failed temporarily ([`is_unreliable`](crate::crawl::is_unreliable)), and no page says so, because a
+    /// hook dropped it; or it is the seed, with its page or without: no monitor's run is compared with
+    /// the run. As if it was given up.
+    Unavailable {
+        /// Position in the order of discovery.
+        seq: i64,
+        /// Hash of the key of the page that it redirects to within the scope.
+        redirect_to: Option<u64>,
+    },
     /// It is skipped: by robots.txt, because another URL redirects to it, or because it redirects to a
     /// page that the fetch of another URL stores. That page may be written later, so the URL does not
     /// count as fetched: a resumed run must not take the page for one that it has.
@@ -223,6 +232,10 @@ fn split(changes: &[FrontierChange]) -> (Vec<i64>, Vec<NewState>) {
             }),
             FrontierChange::Lent { .. } => {}
             FrontierChange::Failed { seq } => others.push(NewState::new(seq, UrlState::Failed)),
+            FrontierChange::Unavailable { seq, redirect_to } => others.push(NewState {
+                redirect_to,
+                ..NewState::new(seq, UrlState::Failed)
+            }),
             FrontierChange::Skipped { seq, redirect_to } => others.push(NewState {
                 redirect_to,
                 ..NewState::new(seq, UrlState::Skipped)

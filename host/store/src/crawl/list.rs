@@ -35,15 +35,15 @@ impl Store {
                 }
             }
             let is_over = match cap {
-                Some(cap) => sql::runs::count_active(tx, new.project).await? >= u64::from(cap),
+                Some(cap) => sql::slots::count_active(tx, new.project).await? >= u64::from(cap),
                 None => false,
             };
-            if is_over && sql::runs::count_held(tx, new.project).await? >= u64::from(most_held) {
+            if is_over && sql::slots::count_held(tx, new.project).await? >= u64::from(most_held) {
                 return Ok(Created::CapReached);
             }
             let run = sql::runs::insert(tx, new).await?;
             if is_over {
-                sql::runs::hold(tx, run.id).await?;
+                sql::slots::hold(tx, run.id).await?;
             }
             if !urls.is_empty() {
                 sql::frontier::insert(tx, new.project, run.id, urls).await?;

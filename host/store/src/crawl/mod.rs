@@ -12,11 +12,12 @@ pub(crate) mod notes;
 pub use crate::pages::{
     CrawledPage, DifferentPage, LinkRows, LinkSlice, LinkedPage, NewRecord, Orphan, PackedLinks,
     PageItem, PageRange, PageRecord, PageSummary, PreviousPage, RunDiff, RunRecord, StoredLink,
-    each_link, pack_links, pack_targets, slice_links, unpack_links, unpack_targets,
+    each_link, is_unreliable, pack_links, pack_targets, slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
-    BatchParts, Created, DeletionStep, Ending, Lease, LeasedPart, LeasedRun, NewReport, NewRun,
-    PartLease, PartState, Progress, Run, RunFilter, RunItem, RunState, SkipReason, StoredReport,
+    BatchParts, Created, DeletionStep, EndedRun, Ending, Lease, LeasedPart, LeasedRun, NewReport,
+    NewRun, PartLease, PartState, Progress, Run, RunFilter, RunItem, RunState, SkipReason,
+    StoredReport,
 };
 pub use commit::{Committed, RunBatch};
 pub use errors::{FailedUrl, UNREADABLE_SITEMAP};

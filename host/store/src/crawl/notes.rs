@@ -145,7 +145,7 @@ per_database! {
                     .push_bind(lease.project.get())
                     .push_bind(note.kind.as_str())
                     .push_bind(note.plugin.as_str())
-                    .push_bind(note.url.as_str())
+                    .push_bind(storable(&note.url))
                     .push_bind(note.key_hash.cast_signed())
                     .push_bind(storable(&note.message))
                     .push_bind(to_ms(note.noted_at));

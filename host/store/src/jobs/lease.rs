@@ -8,7 +8,7 @@ use super::rows::JobRow;
 use super::{Job, JobProgress, columns};
 use crate::db::{read, signed, storable, transact};
 use crate::error::StoreError;
-use crate::leases::Leased;
+use crate::leases::{Except, Leased};
 use crate::quota::NewUsage;
 use crate::store::Store;
 use crate::time::to_ms;
@@ -137,8 +137,8 @@ impl Store {
     }
 
     /// Leases a job that is queued, or running with an expired lease. It chooses the project with
-    /// the fewest leased jobs, and of that project the job that has waited longest. Jobs of
-    /// `full` projects are left out. `until` is the expiry of the new lease. What an earlier
+    /// the fewest leased jobs, and of that project the job that has waited longest. Those of
+    /// `except` are left out. `until` is the expiry of the new lease. What an earlier
     /// attempt emitted is no longer shown.
     #[crate::boxed]
     pub async fn lease_fair_job(
@@ -146,7 +146,7 @@ impl Store {
         owner: &str,
         now: DateTime<Utc>,
         until: DateTime<Utc>,
-        full: &[ProjectId],
+        except: &Except<JobId>,
     ) -> Result<Option<LeasedJob>, StoreError> {
         // Locks the jobs only: the counts of a LEFT JOIN cannot be locked.
         let skip = if self.is_shared() {
@@ -154,13 +154,7 @@ impl Store {
         } else {
             ""
         };
-        let others = match full {
-            [] => String::new(),
-            full => {
-                let ids: Vec<String> = full.iter().map(ToString::to_string).collect();
-                format!(" AND j.project_id NOT IN ({})", ids.join(", "))
-            }
-        };
+        let others = except.sql("j");
         let sql = format!(
             "UPDATE jobs SET status = 'running', started_at = COALESCE(started_at, $2),
                  lease_owner = $1, lease_until = $3, lease_epoch = lease_epoch + 1,

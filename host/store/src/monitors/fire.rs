@@ -5,6 +5,7 @@ use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
 use crate::db::{read, transact};
 use crate::error::StoreError;
+use crate::runs::slots::HELD;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
@@ -15,7 +16,7 @@ pub struct DueProject {
     pub project: ProjectId,
     /// Its tier, which limits its runs.
     pub tier: String,
-    /// Number of its queued and running runs.
+    /// Number of its queued and running runs, without those that wait for a slot.
     pub active: u64,
 }
 
@@ -69,12 +70,14 @@ impl Store {
                        FROM monitors WHERE next_fires_at <= $1 GROUP BY 1) due
                  JOIN projects p ON p.id = due.project_id
                  LEFT JOIN (SELECT project_id, count(*) AS active FROM runs
-                            WHERE status IN ('queued', 'running') GROUP BY project_id) runs
+                            WHERE status IN ('queued', 'running') AND lease_until < $2
+                            GROUP BY project_id) runs
                      ON runs.project_id = due.project_id
                  WHERE p.suspended_at IS NULL
                  ORDER BY due.since, due.project_id",
             )
             .bind(to_ms(now))
+            .bind(HELD)
             .fetch_all(pool)
             .await?
         });
@@ -137,7 +140,7 @@ impl Store {
 
     /// Queues the run of a fire and sets the monitor's next fire, in one transaction. The run's
     /// baseline is the monitor's last suitable run: done, with pages, and whose seed was not
-    /// temporarily refused.
+    /// temporarily refused. Runs that wait for a slot take none.
     #[crate::boxed]
     pub async fn fire_monitor(
         &self,
@@ -151,33 +154,57 @@ impl Store {
             // Without the lock, two nodes could both use the last free slot.
             sql::projects::lock(tx, project).await?;
             if let Some(cap) = cap
-                && sql::runs::count_active(tx, project).await? >= cap
+                && sql::slots::count_taken(tx, project).await? >= cap
             {
                 return Ok(Fired::CapReached);
             }
-            let taken = sqlx::query(
+            let taken: Option<String> = sqlx::query_scalar(
                 "UPDATE monitors SET next_fires_at = $4, last_fired_at = $5
                  WHERE id = $1 AND project_id = $2 AND next_fires_at = $3
                    AND NOT EXISTS (SELECT 1 FROM runs r
-                       WHERE r.id = monitors.last_run_id AND r.status IN ('queued', 'running'))",
+                       WHERE r.id = monitors.last_run_id AND r.status IN ('queued', 'running'))
+                 RETURNING url_key",
             )
             .bind(due.id.get())
             .bind(project.get())
             .bind(to_ms(due.fire_at))
             .bind(next.map(to_ms))
             .bind(to_ms(now))
-            .execute(&mut *tx)
+            .fetch_optional(&mut *tx)
             .await?;
-            if taken.rows_affected() == 0 {
+            let Some(url_key) = taken else {
                 return Ok(Fired::Gone);
-            }
-            let run = sql::runs::insert_fired(tx, project, due.id, now).await?;
+            };
+            let run = sql::runs::insert_fired(tx, project, due.id, &url_key, now).await?;
             sqlx::query("UPDATE monitors SET last_run_id = $2 WHERE id = $1")
                 .bind(due.id.get())
                 .bind(run.get())
                 .execute(&mut *tx)
                 .await?;
             Ok(Fired::Started(run))
+        })
+    }
+
+    /// Sets a monitor's next fire without a run, unless it has fired or was changed meanwhile.
+    #[crate::boxed]
+    pub async fn put_off_monitor(
+        &self,
+        project: ProjectId,
+        due: &DueMonitor,
+        next: Option<DateTime<Utc>>,
+    ) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query(
+                "UPDATE monitors SET next_fires_at = $4
+                 WHERE id = $1 AND project_id = $2 AND next_fires_at = $3",
+            )
+            .bind(due.id.get())
+            .bind(project.get())
+            .bind(to_ms(due.fire_at))
+            .bind(next.map(to_ms))
+            .execute(&mut *tx)
+            .await?;
+            Ok(())
         })
     }
 }

@@ -6,6 +6,7 @@ use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use crate::crawl::KeyUse;
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
+use crate::indexed_key::indexed_key;
 use crate::runs::{IDEMPOTENT, Run};
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
@@ -239,7 +240,7 @@ impl Store {
             .bind(new.project.get())
             .bind(new.schedule.as_str())
             .bind(new.url.as_str())
-            .bind(new.url_key.as_str())
+            .bind(indexed_key(&new.url_key))
             .bind(new.spec.as_str())
             .bind(new.proxy_shown.as_deref())
             .bind(i64::from(new.has_webhook))

@@ -8,24 +8,28 @@
 //!
 //! A page of the old run alone is `removed` only if the new run would have come to it. It is `unvisited`
 //! where the new run could not fetch it, does not go as deep, has not begun, ended early (at a budget or a
-//! cap, or with URLs that waited), or could not read a sitemap to its end that the old run could.
+//! cap, or with URLs that waited), or could not read a sitemap to its end that the old run could. A run
+//! could not fetch a page, too, if a URL that leads to it in the other run by a redirect could not be
+//! fetched, or failed temporarily. A page that failed temporarily in the old run, and is absent from the new
+//! one, is `unavailable`: there may never have been one, as where a URL that redirects answered 503.
 //!
 //! Three more rules hold between two runs of one monitor:
 //!
 //! - A page that failed temporarily in the old run alone is compared with the monitor's last run
 //!   before that had its content: it is `unavailable` if it has that content again, `gone` or `changed` if
-//!   not, and `added` if no run had any.
+//!   not, and `added` if no run had any. If it is absent now, and a run had its content, it is `removed`.
 //! - A page that the old run could not fetch, or had not come to when it ended, is not `added`
 //!   by its absence there.
 //! - Neither is any page that is absent from an old run which ended early, could not read a sitemap that
-//!   the new run could, or in which a page of the new run failed temporarily, could not be fetched or was
-//!   refused (401, 403): links that nobody saw may have led to it. By the same measure a page that is
-//!   absent from the new run is `unvisited`. A page that is not `added` for these rules is of no kind, and
-//!   is not counted.
+//!   the new run could, or in which a page of the new run, or one that a hook dropped there, failed
+//!   temporarily or could not be fetched, or a page was refused (401, 403): links that nobody saw may have
+//!   led to it. By the same measure a page that is absent from the new run is `unvisited`. A page that is
+//!   not `added` for these rules is of no kind, and is not counted.
 
 use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls};
 
+use super::diff_sql::{before, classes, failed};
 use super::unreliable;
 use crate::db::read_replica;
 use crate::error::StoreError;
@@ -100,80 +104,6 @@ struct DiffRow {
 struct UrlRow {
     class: String,
     url: String,
-}
-
-/// Every page of either run with its class: $1 old run, $2 new run, $3 project, $4 the
-/// monitor of both or 0, $5 and $6 whether the old and the new run ended early (1 or 0), $7
-/// how many links from the seed the new run goes.
-macro_rules! classes {
-    () => {
-        concat!(
-            "SELECT n.id, n.url, ",
-            "CASE WHEN o.id IS NOT NULL AND ",
-            unreliable!("o.status"),
-            " THEN ",
-            before!("n.url_key"),
-            " ELSE o.content_hash END AS old_hash, ",
-            "n.content_hash AS new_hash, o.status AS old_status, n.status AS new_status,
-             o.id AS old_page, n.id AS new_page,
-             CASE
-                 WHEN ",
-            unreliable!("n.status"),
-            " THEN 'unavailable'
-                 WHEN o.id IS NULL THEN
-                     CASE WHEN $4 <> 0 AND ($5 = 1 OR n.key_hash IN (
-                             SELECT key_hash FROM frontier
-                             WHERE project_id = $3 AND run_id = $1 AND state IN (0, 2)))
-                         THEN 'unknown' ELSE 'added' END
-                 WHEN ",
-            unreliable!("o.status"),
-            " THEN
-                     CASE WHEN $4 = 0 THEN 'unavailable'
-                          WHEN ",
-            before!("n.url_key"),
-            " IS NULL THEN 'added'
-                          WHEN ",
-            before!("n.url_key"),
-            " = n.content_hash THEN 'unavailable'
-                          WHEN n.status IN (404, 410) THEN 'gone'
-                          ELSE 'changed' END
-                 WHEN o.status BETWEEN 200 AND 299 AND n.status IN (404, 410) THEN 'gone'
-                 WHEN o.status = n.status AND n.status >= 400 THEN 'unchanged'
-                 WHEN o.content_hash = n.content_hash
-                     OR (o.content_hash IS NULL AND n.content_hash IS NULL) THEN 'unchanged'
-                 ELSE 'changed'
-             END AS class
-             FROM pages n
-             LEFT JOIN pages o
-                 ON o.project_id = $3 AND o.run_id = $1 AND o.url_key = n.url_key
-             WHERE n.run_id = $2 AND n.project_id = $3
-             UNION ALL
-             SELECT o.id, o.url, o.content_hash AS old_hash, NULL AS new_hash,
-             o.status AS old_status, NULL AS new_status, o.id AS old_page, NULL AS new_page,
-             CASE WHEN $6 = 1 OR o.depth > $7 OR o.key_hash IN (
-                     SELECT key_hash FROM frontier
-                     WHERE project_id = $3 AND run_id = $2 AND state IN (0, 2))
-                 THEN 'unvisited' ELSE 'removed' END AS class
-             FROM pages o
-             WHERE o.run_id = $1 AND o.project_id = $3
-               AND NOT EXISTS (SELECT 1 FROM pages n
-                   WHERE n.project_id = $3 AND n.run_id = $2 AND n.url_key = o.url_key)"
-        )
-    };
-}
-
-/// The last content hash in the monitor's runs before the old one.
-macro_rules! before {
-    ($key:literal) => {
-        concat!(
-            "(SELECT b.content_hash FROM runs r
-              JOIN pages b ON b.project_id = $3 AND b.run_id = r.id AND b.url_key = ",
-            $key,
-            " WHERE r.monitor_id = $4 AND r.id < $1 AND NOT ",
-            unreliable!("b.status"),
-            " ORDER BY r.id DESC LIMIT 1)"
-        )
-    };
 }
 
 /// The runs to compare, with the facts that the rules need.
@@ -382,15 +312,22 @@ impl Store {
         pair.old_short = pair.old_short || self.lists_less(old, new).await?;
         pair.new_short = pair.new_short || self.lists_less(new, old).await?;
         if pair.monitor.is_some() {
-            pair.old_short = pair.old_short || self.hides(old.project, old.id, new.id).await?;
-            pair.new_short = pair.new_short || self.hides(new.project, new.id, old.id).await?;
+            pair.old_short = pair.old_short || self.hides(old, new).await?;
+            pair.new_short = pair.new_short || self.hides(new, old).await?;
         }
         Ok(pair)
     }
 
+    /// Whether links to pages may have been seen in the other run alone.
+    async fn hides(&self, run: &Run, other: &Run) -> Result<bool, StoreError> {
+        let (project, run, dropped) = (run.project, run.id, other.progress.dropped);
+        Ok(self.hides_pages(project, run, other.id).await?
+            || (dropped > 0 && self.hides_dropped(project, run, other.id).await?))
+    }
+
     /// Whether a page with content in the other run failed temporarily in this run, could not
-    /// be fetched, or was refused here and not there.
-    async fn hides(
+    /// be fetched, or was refused here and not there; or, if it is absent here, a URL that led to it there.
+    async fn hides_pages(
         &self,
         project: ProjectId,
         run: RunId,
@@ -404,9 +341,44 @@ impl Store {
                  WHERE k.project_id = $3 AND k.run_id = $2 AND NOT ", unreliable!("k.status"),
                 " AND (", unreliable!("t.status"),
                 " OR (t.status IN (401, 403) AND k.status BETWEEN 200 AND 299)
-                 OR (t.id IS NULL AND k.key_hash IN (
-                     SELECT key_hash FROM frontier
-                     WHERE project_id = $3 AND run_id = $1 AND state IN (0, 2))))
+                 OR (t.id IS NULL AND k.key_hash IN (", failed!("$1", "$2"), "))
+                 OR (t.id IS NULL AND k.status BETWEEN 200 AND 299 AND k.key_hash IN (
+                     SELECT redirect_to FROM frontier
+                     WHERE project_id = $3 AND run_id = $2 AND redirect_to IS NOT NULL
+                       AND key_hash IN (
+                           SELECT key_hash FROM pages
+                           WHERE project_id = $3 AND run_id = $1 AND status IN (401, 403)))))
+                 LIMIT 1"
+            ))
+            .bind(run.get())
+            .bind(other.get())
+            .bind(project.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(found.is_some())
+    }
+
+    /// Whether a page that hooks dropped in the other run failed temporarily in this run, or could not be
+    /// fetched.
+    async fn hides_dropped(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        other: RunId,
+    ) -> Result<bool, StoreError> {
+        let found: Option<i64> = read_replica!(self, pool => {
+            sqlx::query_scalar(concat!(
+                "SELECT t.seq FROM frontier t
+                 JOIN frontier k ON k.project_id = $3 AND k.run_id = $2
+                     AND k.key_hash = t.key_hash AND k.state = 1
+                 WHERE t.project_id = $3 AND t.run_id = $1
+                   AND (t.state IN (0, 2) OR t.key_hash IN (
+                       SELECT key_hash FROM pages
+                       WHERE project_id = $3 AND run_id = $1 AND ", unreliable!("status"), "))
+                   AND COALESCE(k.redirect_to, k.key_hash) NOT IN (
+                       SELECT key_hash FROM pages
+                       WHERE project_id = $3 AND run_id = $2 AND key_hash IS NOT NULL)
                  LIMIT 1"
             ))
             .bind(run.get())

@@ -2,6 +2,7 @@
 //! `page_records`.
 
 mod diff;
+mod diff_sql;
 mod graph;
 pub(crate) mod links;
 mod list;
@@ -33,6 +34,7 @@ use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::digest;
 use crate::db::{number, read};
 use crate::error::StoreError;
+use crate::indexed_key::indexed_key;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
@@ -134,7 +136,7 @@ impl Store {
                  ORDER BY p.fetched_at DESC, p.id DESC LIMIT 1",
             )
             .bind(project.get())
-            .bind(query.url_key)
+            .bind(indexed_key(query.url_key))
             .bind(to_ms(query.since))
             .bind(query.user_agent)
             .bind(query.cloud_mode.as_str())
@@ -145,7 +147,12 @@ impl Store {
     }
 }
 
-/// SQL: whether a status is a temporary failure, which says nothing about the page's content.
+/// Whether a status is a temporary failure, which says nothing about the page's content.
+pub const fn is_unreliable(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429) || status >= 500
+}
+
+/// SQL: as [`is_unreliable`].
 macro_rules! unreliable {
     ($status:literal) => {
         concat!("(", $status, " IN (408, 425, 429) OR ", $status, " >= 500)")

@@ -7,6 +7,7 @@ use super::kind_of;
 use crate::accounts::CloudMode;
 use crate::db::{number, read};
 use crate::error::StoreError;
+use crate::indexed_key::indexed_key;
 use crate::store::Store;
 
 /// A page as stored by an earlier run.
@@ -109,7 +110,7 @@ impl Store {
                  WHERE p.run_id = $1 AND p.url_key = $2 AND p.project_id = $3",
             )
             .bind(run.get())
-            .bind(url_key)
+            .bind(indexed_key(url_key))
             .bind(project.get())
             .fetch_optional(pool)
             .await?

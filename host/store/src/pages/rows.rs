@@ -11,6 +11,7 @@ use crate::db::{by_project, per_database, pieces, read, signed};
 use crate::error::StoreError;
 use crate::index_claims::IndexClaim;
 use crate::index_documents::DocumentClaim;
+use crate::indexed_key::indexed_key;
 use crate::search::{PageWords, UnindexedPage};
 use crate::store::Store;
 use crate::time::to_ms;
@@ -108,7 +109,7 @@ per_database! {
         .bind(page.project.get())
         .bind(page.run.map(|run| run.get()))
         .bind(page.url.as_str())
-        .bind(page.url_key.as_str())
+        .bind(indexed_key(&page.url_key))
         .bind(page.final_url.as_str())
         .bind(i64::from(page.status))
         .bind(signed(page.bytes))
@@ -144,7 +145,7 @@ per_database! {
                 row.push_bind(page.project.get())
                     .push_bind(page.run.map(|run| run.get()))
                     .push_bind(page.url.as_str())
-                    .push_bind(page.url_key.as_str())
+                    .push_bind(indexed_key(&page.url_key))
                     .push_bind(page.final_url.as_str())
                     .push_bind(i64::from(page.status))
                     .push_bind(signed(page.bytes))

@@ -6,9 +6,9 @@ use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::rows::RunRow;
 use super::{Run, columns};
-use crate::db::{none_of, storable, transact};
+use crate::db::{storable, transact};
 use crate::error::StoreError;
-use crate::leases::Leased;
+use crate::leases::{Except, Leased};
 use crate::store::Store;
 use crate::time::to_ms;
 use crate::webhook::{Owner, RunWebhook};
@@ -77,19 +77,20 @@ impl Store {
         now: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Option<LeasedRun>, StoreError> {
-        self.lease_fair_run(owner, now, until, &[]).await
+        let except = Except::default();
+        self.lease_fair_run(owner, now, until, &except).await
     }
 
     /// Leases a run that is queued, or running with an expired lease. It chooses the project with
-    /// the fewest leased runs, and of that project the run that has waited longest. Runs of
-    /// `full` projects are left out. `until` is the expiry of the new lease.
+    /// the fewest leased runs, and of that project the run that has waited longest. Those of
+    /// `except` are left out. `until` is the expiry of the new lease.
     #[crate::boxed]
     pub async fn lease_fair_run(
         &self,
         owner: &str,
         now: DateTime<Utc>,
         until: DateTime<Utc>,
-        full: &[ProjectId],
+        except: &Except<RunId>,
     ) -> Result<Option<LeasedRun>, StoreError> {
         // Locks the runs only: the counts of a LEFT JOIN cannot be locked.
         let skip = if self.is_shared() {
@@ -97,7 +98,7 @@ impl Store {
         } else {
             ""
         };
-        let others = none_of("r.project_id", full);
+        let others = except.sql("r");
         let sql = format!(
             "UPDATE runs SET status = 'running', started_at = COALESCE(started_at, $2),
                  lease_owner = $1, lease_until = $3, lease_epoch = lease_epoch + 1

@@ -1,11 +1,14 @@
 //! Crawl runs: every statement on `runs`, `run_deletions`, `run_parts` and `run_reports`.
 
+pub(crate) mod baseline;
 mod lease;
 mod list;
 pub(crate) mod parts;
 mod remove;
 pub(crate) mod rows;
+pub(crate) mod slots;
 
+pub use baseline::EndedRun;
 pub use lease::{Ending, Lease, LeasedRun};
 pub use list::RunItem;
 pub use parts::{BatchParts, LeasedPart, NewReport, PartLease, PartState, StoredReport};
@@ -18,8 +21,9 @@ use std::str::FromStr;
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
-use crate::db::{read, signed, transact};
+use crate::db::{read, signed};
 use crate::error::StoreError;
+use crate::indexed_key::indexed_key;
 use crate::monitors::Monitor;
 use crate::store::Store;
 use crate::time::to_ms;
@@ -251,9 +255,6 @@ pub struct Run {
     pub progress: Progress,
 }
 
-/// The end of the lease of a run that waits for its project's slot: no worker takes it.
-pub(crate) const HELD: i64 = i64::MAX;
-
 impl Store {
     /// Queues a run, unless its Idempotency-Key already created one or the project has `cap`
     /// queued and running runs.
@@ -272,41 +273,6 @@ impl Store {
         most_held: u32,
     ) -> Result<Created, StoreError> {
         self.queue_list(new, cap, most_held, &[], &[]).await
-    }
-
-    /// Projects whose runs wait for a slot, with their tiers.
-    #[crate::boxed]
-    pub async fn projects_with_held_runs(&self) -> Result<Vec<(ProjectId, String)>, StoreError> {
-        let rows: Vec<(i64, String)> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT DISTINCT p.id, p.tier FROM runs r JOIN projects p ON p.id = r.project_id
-                 WHERE r.status = 'queued' AND r.lease_until = $1",
-            )
-            .bind(HELD)
-            .fetch_all(pool)
-            .await?
-        });
-        Ok(rows
-            .into_iter()
-            .map(|(id, tier)| (ProjectId(id), tier))
-            .collect())
-    }
-
-    /// Lets as many of the project's waiting runs begin as `cap` has room for, in the order
-    /// in which they came: how many.
-    #[crate::boxed]
-    pub async fn admit_held_runs(
-        &self,
-        project: ProjectId,
-        cap: Option<u64>,
-    ) -> Result<u64, StoreError> {
-        transact!(self.db, tx => {
-            sql::projects::lock(tx, project).await?;
-            let held = sql::runs::count_held(tx, project).await?;
-            let active = sql::runs::count_active(tx, project).await?.saturating_sub(held);
-            let room = cap.map_or(held, |cap| cap.saturating_sub(active)).min(held);
-            sql::runs::admit(tx, project, room).await
-        })
     }
 
     /// A run of the project.
@@ -349,23 +315,6 @@ impl Store {
         rows.into_iter().map(Run::try_from).collect()
     }
 
-    /// How many runs of the project are queued or running; those that wait for a place do not
-    /// count.
-    #[crate::boxed]
-    pub async fn active_runs(&self, project: ProjectId) -> Result<u32, StoreError> {
-        let count: i64 = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT count(*) FROM runs
-                 WHERE project_id = $1 AND status IN ('queued', 'running') AND lease_until < $2",
-            )
-            .bind(project.get())
-            .bind(HELD)
-            .fetch_one(pool)
-            .await?
-        });
-        Ok(u32::try_from(count).unwrap_or(u32::MAX))
-    }
-
     /// Done runs of the project for that seed, not older than `since`, the newest first.
     #[crate::boxed]
     pub async fn recent_done_runs(
@@ -384,7 +333,7 @@ impl Store {
                  ORDER BY finished_at DESC, id DESC LIMIT $4 OFFSET $5"
             ))
             .bind(project.get())
-            .bind(url_key)
+            .bind(indexed_key(url_key))
             .bind(to_ms(since))
             .bind(i64::from(limit))
             .bind(i64::from(offset))

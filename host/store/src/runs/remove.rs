@@ -181,45 +181,6 @@ impl Store {
         turn.keep(connection);
         Ok(is_less)
     }
-
-    /// Runs of every project that ended before `before`, oldest first; at most `limit`.
-    #[crate::boxed]
-    pub async fn runs_ended_before(
-        &self,
-        before: DateTime<Utc>,
-        limit: u32,
-    ) -> Result<Vec<(ProjectId, RunId)>, StoreError> {
-        let rows: Vec<(i64, i64)> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT project_id, id FROM runs
-                 WHERE status IN ('done', 'failed') AND finished_at < $1
-                 ORDER BY finished_at, id LIMIT $2",
-            )
-            .bind(to_ms(before))
-            .bind(i64::from(limit))
-            .fetch_all(pool)
-            .await?
-        });
-        Ok(rows
-            .into_iter()
-            .map(|(project, run)| (ProjectId(project), RunId(run)))
-            .collect())
-    }
-
-    /// The project's run that ended earliest.
-    #[crate::boxed]
-    pub async fn oldest_ended_run(&self, project: ProjectId) -> Result<Option<RunId>, StoreError> {
-        let id: Option<i64> = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT id FROM runs WHERE project_id = $1 AND status IN ('done', 'failed')
-                 ORDER BY finished_at, id LIMIT 1",
-            )
-            .bind(project.get())
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(id.map(RunId))
-    }
 }
 
 /// Pages of a SQLite file that hold nothing.

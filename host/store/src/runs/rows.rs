@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
 
-use super::{HELD, Lease, NewRun, Progress, Run, SkipReason};
+use super::{Lease, NewRun, Progress, Run, SkipReason};
 use crate::crawl::{Committed, RunBatch};
 use crate::db::{per_database, signed, storable};
 use crate::error::StoreError;
+use crate::indexed_key::indexed_key;
 use crate::notices::Topic;
-use crate::pages::unreliable;
 use crate::time::{from_ms, to_ms};
 
 #[derive(sqlx_macros::FromRow)]
@@ -236,68 +236,6 @@ per_database! {
         Ok(done.rows_affected() == 1)
     }
 
-    /// Number of queued and running runs of the project.
-    pub(crate) async fn count_active(
-        conn: &mut Conn,
-        project: ProjectId,
-    ) -> Result<u64, StoreError> {
-        // `+ 0` makes SQLite use the index on active runs, of which there are few.
-        let active: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM runs
-             WHERE status IN ('queued', 'running') AND project_id + 0 = $1",
-        )
-        .bind(project.get())
-        .fetch_one(&mut *conn)
-        .await?;
-        Ok(active.unsigned_abs())
-    }
-
-    /// The number of the project's runs that wait for a slot.
-    pub(crate) async fn count_held(
-        conn: &mut Conn,
-        project: ProjectId,
-    ) -> Result<u64, StoreError> {
-        let held: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM runs
-             WHERE status = 'queued' AND lease_until = $2 AND project_id + 0 = $1",
-        )
-        .bind(project.get())
-        .bind(HELD)
-        .fetch_one(&mut *conn)
-        .await?;
-        Ok(held.unsigned_abs())
-    }
-
-    /// Makes a queued run wait for a slot.
-    pub(crate) async fn hold(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
-        sqlx::query("UPDATE runs SET lease_until = $2 WHERE id = $1")
-            .bind(run.get())
-            .bind(HELD)
-            .execute(&mut *conn)
-            .await?;
-        Ok(())
-    }
-
-    /// Lets the first of the project's waiting runs begin; returns how many.
-    pub(crate) async fn admit(
-        conn: &mut Conn,
-        project: ProjectId,
-        runs: u64,
-    ) -> Result<u64, StoreError> {
-        let done = sqlx::query(
-            "UPDATE runs SET lease_until = 0 WHERE id IN (
-                 SELECT id FROM runs
-                 WHERE status = 'queued' AND lease_until = $2 AND project_id = $1
-                 ORDER BY id LIMIT $3)",
-        )
-        .bind(project.get())
-        .bind(HELD)
-        .bind(signed(runs))
-        .execute(&mut *conn)
-        .await?;
-        Ok(done.rows_affected())
-    }
-
     /// Frees an Idempotency-Key of the project that a run accepted until `before` has.
     pub(crate) async fn forget_key(
         conn: &mut Conn,
@@ -361,7 +299,7 @@ per_database! {
         .bind(new.monitor.map(|id| id.get()))
         .bind(new.previous.map(|id| id.get()))
         .bind(new.url.as_str())
-        .bind(new.url_key.as_str())
+        .bind(indexed_key(&new.url_key))
         .bind(new.spec.as_str())
         .bind(new.proxy_shown.as_deref())
         .bind(new.idem_key.as_deref())
@@ -374,36 +312,28 @@ per_database! {
         row.try_into()
     }
 
-    /// Queues a monitor's run. Its baseline is the monitor's last run that is done, has pages, and
-    /// whose seed did not fail temporarily.
+    /// Queues the run of a monitor with this key. It is compared with the monitor's
+    /// [baseline](super::baseline).
     pub(crate) async fn insert_fired(
         conn: &mut Conn,
         project: ProjectId,
         monitor: MonitorId,
+        url_key: &str,
         now: DateTime<Utc>,
     ) -> Result<RunId, StoreError> {
-        let baseline: Option<i64> = sqlx::query_scalar(concat!(
-            "SELECT r.id FROM runs r JOIN pages p ON p.run_id = r.id
-             WHERE r.monitor_id = $1 AND r.status = 'done' AND r.page_count > 0
-               AND p.project_id = $2 AND p.depth = 0 AND NOT ",
-            unreliable!("p.status"),
-            " ORDER BY r.id DESC LIMIT 1"
-        ))
-        .bind(monitor.get())
-        .bind(project.get())
-        .fetch_optional(&mut *conn)
-        .await?;
+        let baseline = sql::baselines::of(conn, project, monitor).await?;
         let run: i64 = sqlx::query_scalar(
             "INSERT INTO runs (project_id, monitor_id, previous_run_id, url, url_key, status,
                  spec, seed_is_page, proxy_url, enqueued_at, webhook_status)
-             SELECT project_id, id, $3, url, url_key, 'queued', spec, seed_is_page, proxy_url, $2,
+             SELECT project_id, id, $3, url, $4, 'queued', spec, seed_is_page, proxy_url, $2,
                  CASE WHEN has_webhook = 1 THEN 'pending' END
              FROM monitors WHERE id = $1
              RETURNING id",
         )
         .bind(monitor.get())
         .bind(to_ms(now))
-        .bind(baseline)
+        .bind(baseline.map(|run| run.get()))
+        .bind(indexed_key(url_key))
         .fetch_one(&mut *conn)
         .await?;
         sql::notices::tell(conn, Topic::Work).await?;

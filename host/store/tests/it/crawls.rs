@@ -2,15 +2,15 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::content::Kind;
-use orbweaver_core::ids::ProjectId;
+use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::words::query_terms;
 use orbweaver_store::crawl::{
     Committed, CrawledPage, Created, Ending, FailedUrl, FrontierChange, LeasedRun, NewFrontier,
     NewRun, Progress, Run, RunBatch, RunFilter, RunState, SkipReason,
 };
 use orbweaver_store::{
-    CloudMode, IndexClaim, IndexEntry, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options,
-    PageWords, Store, StoredBody,
+    CloudMode, Except, IndexClaim, IndexEntry, KeyHash, NewKey, NewPage, NewProject, NewUsage,
+    Options, PageWords, Store, StoredBody,
 };
 
 crate::support::on_both_databases! {
@@ -28,6 +28,7 @@ crate::support::on_both_databases! {
     the_first_page_of_a_sitemap_is_not_the_seed
     words_of_crawled_pages_are_found_and_not_read_again
     the_next_end_of_another_workers_lease_is_known
+    a_worker_leaves_out_its_own_runs_and_those_of_others
 }
 
 pub(super) fn now() -> DateTime<Utc> {
@@ -572,7 +573,11 @@ async fn projects_take_turns_at_workers(options: Options) {
     assert_eq!(order, [greedy, second, greedy]);
     // A project that has its share is left out.
     let until = now() + seconds(10);
-    let (first, other) = ([greedy], [second]);
+    let except = |projects: &[ProjectId]| Except {
+        projects: projects.to_vec(),
+        ..Except::default()
+    };
+    let (first, other) = (except(&[greedy]), except(&[second]));
     let full = store.lease_fair_run("node", now(), until, &first);
     assert!(full.await.unwrap().is_none());
     let rest = store.lease_fair_run("node", now(), until, &other);
@@ -679,4 +684,38 @@ async fn the_next_end_of_another_workers_lease_is_known(options: Options) {
     assert_eq!(ends("three").await.unwrap(), Some(now() + seconds(10)));
     let late = now() + seconds(15);
     assert_eq!(store.next_lease_end("three", late).await.unwrap(), None);
+}
+
+async fn a_worker_leaves_out_its_own_runs_and_those_of_others(options: Options) {
+    let (store, project) = open(&options).await;
+    for site in ["a", "b", "c"] {
+        let url = format!("https://{site}.example/");
+        create(&store, &new_run(project, &url)).await;
+    }
+    let own = lease(&store, "one", now()).await.unwrap().lease;
+    let others = lease(&store, "two", now()).await.unwrap().lease;
+    // All leases have run out.
+    let late = now() + seconds(60);
+    let take = async |own: &[RunId], leased: bool| {
+        let except = Except {
+            own: own.to_vec(),
+            leased,
+            ..Except::default()
+        };
+        let until = late + seconds(10);
+        let taken = store.lease_fair_run("one", late, until, &except).await;
+        taken.unwrap().map(|taken| taken.lease)
+    };
+    let queued = take(&[own.run], true).await.unwrap();
+    assert!(![own.run, others.run].contains(&queued.run));
+    let own = [own.run, queued.run];
+    assert_eq!(take(&own, true).await, None);
+    // What was handed back is nobody's.
+    assert!(store.release_lease(others).await.unwrap());
+    let taken = take(&own, true).await.unwrap();
+    assert_eq!((taken.run, taken.epoch), (others.run, 2));
+    // A worker whose heartbeat is in time takes over what others left.
+    let [first, _] = own;
+    let taken = take(&[queued.run, others.run], false).await.unwrap();
+    assert_eq!((taken.run, taken.epoch), (first, 2));
 }

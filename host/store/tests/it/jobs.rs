@@ -7,7 +7,7 @@ use orbweaver_store::jobs::{
     LeasedJob, NewJob,
 };
 use orbweaver_store::webhook::DeliverySubject;
-use orbweaver_store::{NewUsage, Options, Store};
+use orbweaver_store::{Except, NewUsage, Options, Store};
 
 use crate::monitors::{now, open, project};
 use crate::support::on_both_databases;
@@ -50,7 +50,16 @@ fn new_job(project: ProjectId) -> NewJob<'static> {
 
 async fn lease(store: &Store, at: i64) -> Option<LeasedJob> {
     let (at, until) = (later(at), later(at + 10));
-    store.lease_fair_job("owner", at, until, &[]).await.unwrap()
+    let except = Except::default();
+    let leased = store.lease_fair_job("owner", at, until, &except).await;
+    leased.unwrap()
+}
+
+fn except_of(projects: &[ProjectId]) -> Except<JobId> {
+    Except {
+        projects: projects.to_vec(),
+        ..Except::default()
+    }
 }
 
 fn texts(items: &[&str]) -> Vec<String> {
@@ -122,7 +131,8 @@ async fn the_project_with_the_fewest_jobs_comes_first(options: Options) {
     assert_eq!(order, [first, third, second]);
     let fourth = queue(&store, busy).await;
     let at = later(0);
-    let none = store.lease_fair_job("owner", at, later(9), &[busy]).await;
+    let except = except_of(&[busy]);
+    let none = store.lease_fair_job("owner", at, later(9), &except).await;
     assert!(none.unwrap().is_none(), "a full project waits");
     assert_eq!(lease(&store, 0).await.unwrap().lease.job, fourth);
 }
@@ -134,7 +144,8 @@ async fn jobs_that_workers_hold_are_counted_over_all_of_them(options: Options) {
         queue(&store, project).await;
     }
     let take = async |owner: &str, full: &[ProjectId]| {
-        let taken = store.lease_fair_job(owner, later(0), later(10), full).await;
+        let (at, until, except) = (later(0), later(10), except_of(full));
+        let taken = store.lease_fair_job(owner, at, until, &except).await;
         taken.unwrap().unwrap()
     };
     let held = async |at: i64| {

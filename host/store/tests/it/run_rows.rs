@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_core::words::{index_words, query_terms};
 use orbweaver_store::crawl::{
     CrawledPage, Ending, FailedUrl, FailurePlace, FrontierChange, NewFrontier, NewNote, NewRecord,
     NoteKind, PageRange, RunBatch, RunFailure, pack_links, pack_targets,
 };
-use orbweaver_store::{CacheQuery, CloudMode, Options, Store};
+use orbweaver_store::{CacheQuery, CloudMode, IndexEntry, Options, PageWords, Store};
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions};
 
@@ -19,6 +20,7 @@ on_both_databases! {
     every_row_of_a_run_is_read_by_its_project_and_deleted_with_it
     scans_are_deleted_from_the_oldest_on
     what_strangers_say_is_stored_without_nul
+    urls_of_any_length_are_stored_and_found
 }
 
 const ALL: PageRange = PageRange {
@@ -323,7 +325,7 @@ async fn what_strangers_say_is_stored_without_nul(options: Options) {
         notes: vec![NewNote {
             kind: NoteKind::Plugin,
             plugin: "hook".to_owned(),
-            url: "https://example.org/".to_owned(),
+            url: "https://example.org/\0".to_owned(),
             key_hash: 7,
             message: "trapped\0".to_owned(),
             noted_at: now(),
@@ -354,6 +356,99 @@ async fn what_strangers_say_is_stored_without_nul(options: Options) {
         })
         .collect();
     assert_eq!(messages, HashSet::from(["no answer", "trapped"]));
+}
+
+/// Different digits, so that they cannot be packed.
+pub(crate) fn long_text() -> String {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{:08x}", state >> 32)
+    };
+    (0..2_000).map(|_| next()).collect()
+}
+
+/// Indexes of PostgreSQL do not take rows of any length.
+async fn urls_of_any_length_are_stored_and_found(options: Options) {
+    let (store, project) = open(&options).await;
+    let long = long_text();
+    let url = |end: &str| format!("https://example.org/?{long}{end}");
+    let run = create(&store, &new_run(project, &url("0"))).await;
+    let since = now() - TimeDelta::hours(1);
+    let recent = async |url: String| {
+        let found = store.recent_done_runs(project, &url, since, 0, 9).await;
+        found.unwrap().iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    let leased = lease(&store, "a", now()).await.unwrap();
+    // The third is one that the run has.
+    let pages = ["0", "1", "1"].map(url);
+    let pages = (0..).zip(pages).map(|(seq, url)| {
+        let mut page = page(&leased, seq, b"<p>needle");
+        (page.page.url, page.page.url_key) = (url.clone(), url.clone());
+        page.page.final_url = url;
+        page
+    });
+    let work = RunBatch {
+        pages: pages.collect(),
+        ..batch(&leased)
+    };
+    store.commit_crawl(&[work]).await.unwrap();
+    let ending = Ending {
+        done: true,
+        error_message: None,
+    };
+    let ended = store.end_run(leased.lease, &ending, None, now()).await;
+    assert!(ended.unwrap());
+    assert_eq!(recent(url("0")).await, [run.id]);
+    assert_eq!(recent(url("1")).await, []);
+
+    let stored = store.run_pages(project, run.id, &ALL).await.unwrap();
+    assert_eq!(stored.len(), 2);
+    let previous = store.previous_page(project, run.id, &url("1")).await;
+    assert_eq!(previous.unwrap().unwrap().final_url, url("1"));
+    let long = url("1");
+    let query = CacheQuery {
+        url_key: &long,
+        user_agent: "",
+        cloud_mode: CloudMode::None,
+        since,
+    };
+    let cached = store.cached_page(project, &query).await.unwrap().unwrap();
+    assert_eq!(cached.id, stored[1].id);
+
+    // In the index, too, each URL has one document: the third is another page of the first URL.
+    let mut scan = page(&leased, 0, b"<p>needle").page;
+    (scan.run, scan.url_key) = (None, url("0"));
+    let scanned = store.save_page(scan, None).await.unwrap().unwrap();
+    let entry = |page, end, asked: Option<&str>| IndexEntry {
+        page,
+        project,
+        url_key: url(end),
+        asked_key: asked.map(url),
+        words: PageWords {
+            title: String::new(),
+            text: index_words("needle"),
+        },
+    };
+    let [first, second] = [stored[0].id, stored[1].id];
+    store
+        .index(&[entry(first, "0", None), entry(second, "1", None)])
+        .await
+        .unwrap();
+    let found = async || -> Vec<PageId> {
+        let hits = store.search(project, &query_terms("needle", 4), 9).await;
+        let mut pages: Vec<PageId> = hits.unwrap().iter().map(|hit| hit.page).collect();
+        pages.sort_unstable();
+        pages
+    };
+    assert_eq!(found().await, [first, second]);
+    store
+        .index(&[entry(scanned, "0", Some("1"))])
+        .await
+        .unwrap();
+    assert_eq!(found().await, [scanned]);
 }
 
 /// As a file that was restored from a dump.

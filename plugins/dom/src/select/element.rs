@@ -49,8 +49,20 @@ impl<'a> Element<'a> {
         self.is_html() && tags.contains(&self.node.tag())
     }
 
+    /// Charges a look at all attributes of a node.
+    fn may_look(&self, node: Node<'_>) -> bool {
+        self.work.attrs(node.attrs().len())
+    }
+
+    fn has_attr(&self, node: Node<'_>, id: u16) -> bool {
+        self.may_look(node) && node.has_attr(id)
+    }
+
     /// The value of an attribute without namespace.
     fn attr(&self, id: u16) -> Option<&'a str> {
+        if !self.may_look(self.node) {
+            return None;
+        }
         self.node
             .attrs()
             .find(|a| a.id() == id && a.namespace_bits() == NS_HTML)
@@ -68,7 +80,7 @@ impl<'a> Element<'a> {
             tag::OPTION => self
                 .node
                 .parent()
-                .is_some_and(|p| p.tag() == tag::OPTGROUP && p.has_attr(attr::DISABLED)),
+                .is_some_and(|p| p.tag() == tag::OPTGROUP && self.has_attr(p, attr::DISABLED)),
             tag::OPTGROUP => false,
             _ => {
                 // A control in the first legend of a disabled fieldset stays enabled.
@@ -78,7 +90,7 @@ impl<'a> Element<'a> {
                     let child = std::mem::replace(&mut below, ancestor);
                     let is_legend = |c: &Node<'_>| c.tag() == tag::LEGEND || !self.work.element();
                     ancestor.tag() == tag::FIELDSET
-                        && ancestor.has_attr(attr::DISABLED)
+                        && self.has_attr(ancestor, attr::DISABLED)
                         && ancestor.child_elements().find(is_legend) != Some(child)
                 })
             }
@@ -178,12 +190,13 @@ impl selectors::Element for Element<'_> {
                 Some(number) => number == attr.namespace_bits() && number != NS_HTML,
             },
         };
-        self.node.attrs().any(|a| {
+        let is_it = |a: Attr<'_>| {
             has_name(&a, name)
                 && in_namespace(&a)
                 && self.work.bytes(a.value().len())
                 && operation.eval_str(a.value())
-        })
+        };
+        self.may_look(self.node) && self.node.attrs().any(is_it)
     }
 
     fn match_non_ts_pseudo_class(
@@ -226,9 +239,10 @@ impl selectors::Element for Element<'_> {
     fn is_link(&self) -> bool {
         match self.node.tag() {
             tag::A if self.node.namespace() == NodeNamespace::Svg => {
-                self.node.has_attr(attr::HREF) || self.node.has_attr(attr::XLINK_HREF)
+                let has = |id| self.has_attr(self.node, id);
+                has(attr::HREF) || has(attr::XLINK_HREF)
             }
-            tag::A | tag::AREA => self.is_html() && self.node.has_attr(attr::HREF),
+            tag::A | tag::AREA => self.is_html() && self.has_attr(self.node, attr::HREF),
             _ => false,
         }
     }

@@ -72,15 +72,15 @@ pub(crate) struct Feed {
     pub(crate) damaged: bool,
 }
 
-/// Converts a feed.
+/// Converts a feed whose URL is `url`.
 ///
 /// # Errors
 /// The text is no feed.
-pub(crate) fn convert(text: &str) -> Result<Converted, Error> {
+pub(crate) fn convert(text: &str, url: &str) -> Result<Converted, Error> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let feed = match text.starts_with('{') {
         true => json::read(text)?,
-        false => xml::read(text)?,
+        false => xml::read(text, url)?,
     };
     let (body, written) = body(&feed);
     let name = match feed.format {

@@ -2,9 +2,10 @@
 
 use orbweaver_markup::xml_root;
 use orbweaver_sdk::Error;
+use orbweaver_sdk::urls::{Base, Resolved};
 
 use super::{Content, Entry, Feed, MAX_ENTRIES};
-use crate::html::{attribute, escape};
+use crate::html::{MAX_HTML, attribute, escape};
 use crate::xml::{Element, Xml, local, read as read_xml};
 
 /// The refusal of another document.
@@ -13,7 +14,14 @@ const NO_FEED: &str = "the XML is no feed: its root is neither rss, RDF nor feed
 /// Bytes in which the root element begins, behind declarations and comments.
 const ROOT_WITHIN: usize = 64 << 10;
 
-pub(super) fn read(text: &str) -> Result<Feed, Error> {
+/// Elements of XHTML without an end tag in HTML (section 13.1.2): `</br>` would be a second `<br>`.
+const VOID: &[&str] = &[
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
+    "wbr",
+];
+
+/// Reads a feed whose URL is `url`.
+pub(super) fn read(text: &str, url: &str) -> Result<Feed, Error> {
     // Another document, such as a page of HTML, is not read to its end.
     let head = text.trim_start_matches('\u{feff}').as_bytes();
     let root = xml_root(head.get(..ROOT_WITHIN).unwrap_or(head)).unwrap_or_default();
@@ -24,7 +32,10 @@ pub(super) fn read(text: &str) -> Result<Feed, Error> {
     if !is_feed {
         return Err(Error::failed(NO_FEED));
     }
-    let mut reader = Reader::default();
+    let mut reader = Reader {
+        document: Base::new(url),
+        ..Reader::default()
+    };
     let whole = read_xml(text, |event| reader.event(event));
     if reader.feed.format.is_empty() {
         return Err(Error::failed(NO_FEED));
@@ -45,6 +56,12 @@ struct Reader {
     kind: String,
     /// Elements open within XHTML, which is kept as it is.
     markup: usize,
+    /// The feed's URL.
+    document: Option<Base>,
+    /// The `xml:base` of open elements, each with the number of elements around its own.
+    bases: Vec<(usize, Base)>,
+    /// Bytes of all references resolved so far.
+    resolved: usize,
 }
 
 impl Reader {
@@ -55,7 +72,11 @@ impl Reader {
             Xml::Text(text) => self.text.push_str(&text),
             Xml::End(_) if self.markup > 1 => {
                 self.markup -= 1;
-                if let Some(name) = self.path.pop() {
+                if let Some(name) = self
+                    .path
+                    .pop()
+                    .filter(|name| !VOID.contains(&name.as_str()))
+                {
                     self.text.push_str(&format!("</{name}>"));
                 }
             }
@@ -64,15 +85,33 @@ impl Reader {
                 self.end(&name);
             }
         }
+        while self
+            .bases
+            .last()
+            .is_some_and(|(depth, _)| *depth >= self.path.len())
+        {
+            self.bases.pop();
+        }
     }
 
     fn start(&mut self, element: &Element<'_>) {
         let name = plain_name(element.name());
+        if let Some(base) = element.attribute("base") {
+            let around = self.bases.last().map(|(_, base)| base);
+            let base = self.join(around.or(self.document.as_ref()), &base);
+            self.resolved += base.as_ref().map_or(0, |url| url.as_str().len());
+            let base = base.and_then(Base::from_resolved);
+            self.bases.extend(base.map(|base| (self.path.len(), base)));
+        }
         if self.markup > 0 {
             let name = local(&name).to_owned();
             self.text.push_str(&format!("<{name}"));
             for known in ["href", "src", "alt", "title"] {
                 if let Some(value) = element.attribute(known) {
+                    let value = match known {
+                        "href" | "src" => self.resolve(value),
+                        _ => value,
+                    };
                     attribute(known, &value, &mut self.text);
                 }
             }
@@ -120,6 +159,7 @@ impl Reader {
         let Some(url) = element.attribute("href") else {
             return;
         };
+        let url = self.resolve(url);
         let relation = element.attribute("rel").unwrap_or_default();
         let target = self.target();
         match relation.as_str() {
@@ -127,6 +167,24 @@ impl Reader {
             "enclosure" => target.files.push(url),
             _ => {}
         }
+    }
+
+    /// A reference resolved against the `xml:base` that applies to it; as written where there is
+    /// none.
+    fn resolve(&mut self, reference: String) -> String {
+        let base = self.bases.last().map(|(_, base)| base);
+        match self.join(base, &reference) {
+            Some(url) => {
+                self.resolved += url.as_str().len();
+                url.into_string()
+            }
+            None => reference,
+        }
+    }
+
+    /// A long base with many short links must not cost many times the feed's size.
+    fn join(&self, base: Option<&Base>, reference: &str) -> Option<Resolved> {
+        base.filter(|_| self.resolved < MAX_HTML)?.join(reference)
     }
 
     fn end(&mut self, name: &str) {
@@ -153,10 +211,12 @@ impl Reader {
             _ => {}
         }
         // Parts of an image, an author or a source are not those of the entry.
-        if !matches!(
+        let is_of_entry = matches!(
             parent.as_str(),
             "channel" | "feed" | "item" | "entry" | "rdf:RDF"
-        ) {
+        );
+        if !is_of_entry && (parent.as_str(), name.as_str()) != ("media:group", "media:description")
+        {
             return;
         }
         let kind = std::mem::take(&mut self.kind);
@@ -178,6 +238,8 @@ impl Reader {
             "content" if is_atom => target.content = content,
             "description" => target.summary = Content::html(content.text),
             "summary" | "subtitle" | "tagline" => target.summary = content,
+            // All the text that the entries of videos have.
+            "media:description" if target.summary.is_empty() => target.summary = content,
             "itunes:summary" if target.summary.is_empty() => target.summary = content,
             "pubDate" | "published" | "dc:date" | "issued" => target.published = trimmed,
             "updated" | "modified" | "lastBuildDate" | "dcterms:modified" => {

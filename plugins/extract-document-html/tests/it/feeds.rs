@@ -59,6 +59,46 @@ fn entries_of_atom_have_text_html_or_xhtml() {
 }
 
 #[test]
+fn xhtml_of_atom_becomes_html() {
+    let feed = r#"<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>T</title><content type="xhtml">
+        <div xmlns="http://www.w3.org/1999/xhtml"><p>one<br/>two<br></br><img src="/i.png"/></p><p/></div></content></entry></feed>"#;
+    let html = html(feed.as_bytes());
+    let expected = r#"<p>one<br>two<br><img src="/i.png"></p><p></p></div>"#;
+    assert!(html.contains(expected), "{html}");
+}
+
+#[test]
+fn references_are_resolved_against_xml_base() {
+    let feed = r#"<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://e.org/blog/"><title>T</title><link href="."/>
+        <entry xml:base="2024/"><title>One</title><link href="one"/><content type="xhtml" xml:base="one/">
+        <div><a href="more">a</a><a href="mailto:a@e.org">b</a><b xml:base="/"><img src="i.png"/></b><a href="end">c</a></div></content></entry>
+        <entry><title>Two</title><link href="two"/></entry></feed>"#;
+    let html = html(feed.as_bytes());
+    for url in [
+        "https://e.org/blog/",
+        "https://e.org/blog/2024/one",
+        "https://e.org/blog/2024/one/more",
+        "mailto:a@e.org",
+        "https://e.org/i.png",
+        "https://e.org/blog/2024/one/end",
+        "https://e.org/blog/two",
+    ] {
+        assert!(html.contains(&format!("\"{url}\"")), "{url}: {html}");
+    }
+}
+
+#[test]
+fn the_description_of_a_video_stands_in_for_a_content() {
+    let feed = r#"<feed xmlns="http://www.w3.org/2005/Atom" xmlns:media="http://search.yahoo.com/mrss/"><title>T</title>
+        <entry><title>One</title><media:group><media:title>Not this</media:title><media:description>Said of it</media:description></media:group></entry>
+        <entry><title>Two</title><summary>Its own</summary><media:description>Of a picture</media:description></entry></feed>"#;
+    let html = html(feed.as_bytes());
+    assert!(html.contains("<h2>One</h2>\n<p>Said of it</p>"), "{html}");
+    assert!(html.contains("<h2>Two</h2>\n<p>Its own</p>"), "{html}");
+    assert!(!html.contains("Not this"), "{html}");
+}
+
+#[test]
 fn entries_of_a_json_feed_are_articles() {
     let feed = r#"{"version": "https://jsonfeed.org/version/1.1", "title": "Feed", "home_page_url": "https://e.org/",
         "items": [{"id": "1", "url": "https://e.org/1", "title": "T", "content_html": "<p>x</p>", "authors": [{"name": "D"}],

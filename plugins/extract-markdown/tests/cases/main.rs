@@ -190,6 +190,13 @@ fn code_keeps_what_is_in_it() {
             "```\na;\n```",
         ),
         (
+            "<div class='syntaxhighlighter java'><table><tr><td class=code><div class=container>\
+             <div class='line'><code class='java keyword'>if</code> <code class='java plain'>(a)</code></div>\
+             <div class='line'><code class='java spaces'>&nbsp;&nbsp;</code><code class='java plain'>b(</code><code>c);</code></div>\
+             </div></td></tr></table></div>",
+            "```\nif (a)\n  b(c);\n```",
+        ),
+        (
             "<table><tr><td class=line_numbers><pre>1\n2</pre></td><td class=code><pre class=php>a\nb</pre></td></tr></table>",
             "```\na\nb\n```",
         ),

@@ -26,6 +26,14 @@ fn data_tables_are_tables() {
             "| a\\|b |\n| --- |\n| `c\\|d` |",
         ),
         (
+            "<table><tr><th>a<th style='display:none' align=right>i<th align=left>b<tr><td>1<td style='display: none'>7<td>2</table>",
+            "| a | b |\n| --- | :--- |\n| 1 | 2 |",
+        ),
+        (
+            "<table><tr><th>a<th>b<tr><td>1<td>2<td hidden rowspan=2>7<tr><td>3<td>4</table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |",
+        ),
+        (
             "<table><tr><th>a<th>b<tr><td colspan=2>1<tr><td>2</table>",
             "| a | b |\n| --- | --- |\n| 1 |  |\n| 2 |  |",
         ),

@@ -5,8 +5,9 @@
 
 /// The languages that are told, by bit, with words that make up a fifth and more of their running
 /// text. A word of several languages stands in each. The last ones are never told: they are there
-/// because they have many words of another one.
-const LANGUAGES: [(&str, &str); 13] = [
+/// because they have many words of another one. From the place [`UNKNOWN`] on, they are those that
+/// trigrams do not know.
+const LANGUAGES: [(&str, &str); 16] = [
     (
         "en",
         "the of and to in is that for it with as was on are be this by at from or an have not \
@@ -73,7 +74,26 @@ const LANGUAGES: [(&str, &str); 13] = [
         "af",
         "die van en in is nie vir wat n hy sy ek hulle ons word sal",
     ),
+    (
+        "gl",
+        "de a o que e do da en unha un para con non os as no na por máis como foi ao dos das seu súa \
+         é son ou cando moi hai xa tamén só pola polo ata está ten á se nos nas dun dunha nun nunha \
+         cos coa aos eu isto ser dous sobre entre pero",
+    ),
+    (
+        "ga",
+        "an na agus is í ar ag tá sa a go do le ina é iad ó mar bhí ach nach gur sé sí siad leis seo \
+         sin níl atá raibh bhfuil den faoi chun gach eile nó as in",
+    ),
+    (
+        "ha",
+        "da a ta na ya ne ce shi su sun ake kuma tana yana wannan cewa domin don ga wani wata an zai \
+         ba ko daga cikin yi ana mai sai amma ita kan duk yadda lokacin",
+    ),
 ];
+
+/// Languages of [`LANGUAGES`] before those that trigrams do not know.
+const UNKNOWN: usize = 13;
 
 /// Languages of [`LANGUAGES`] that are told.
 const TOLD: usize = 9;
@@ -81,7 +101,7 @@ const TOLD: usize = 9;
 /// Function words from which there is an answer.
 const FEWEST: u32 = 12;
 
-/// Slots of the table; the words fill about a third.
+/// Slots of the table; the words fill about two fifths.
 const SLOTS: usize = 1024;
 
 /// A word of at most eight bytes as a number, and the languages that have it.
@@ -175,11 +195,23 @@ impl Counts {
         }
     }
 
+    /// Whether the text is rather in a language that trigrams do not know than in the one with
+    /// this tag.
+    pub(super) fn rule_out(&self, tag: &str) -> bool {
+        /// Words from which such a language is taken for the text's.
+        const FEWEST: u32 = 8;
+        let told = LANGUAGES.iter().position(|(known, _)| *known == tag);
+        let told = told.and_then(|at| self.of.get(at)).copied().unwrap_or(0);
+        let unknown = self.of.iter().skip(UNKNOWN).max().copied().unwrap_or(0);
+        unknown >= FEWEST && unknown * 5 >= self.words && unknown >= told + 2
+    }
+
     /// The BCP 47 tag of the language whose words stand out; `None` where it is in doubt.
     pub(super) fn language(&self) -> Option<&'static str> {
-        let most = *self.of.iter().max()?;
-        let best = self.of.iter().position(|count| *count == most)?;
-        let others = self.of.iter().enumerate().filter(|(at, _)| *at != best);
+        let known = || self.of.iter().take(UNKNOWN);
+        let most = *known().max()?;
+        let best = known().position(|count| *count == most)?;
+        let others = known().enumerate().filter(|(at, _)| *at != best);
         let second = others.map(|(_, count)| *count).max()?;
         let is_clear = best < TOLD
             && most >= FEWEST
@@ -188,8 +220,8 @@ impl Counts {
             && self.foreign <= self.words;
         LANGUAGES
             .get(best)
-            .filter(|_| is_clear)
             .map(|(tag, _)| *tag)
+            .filter(|tag| is_clear && !self.rule_out(tag))
     }
 }
 

@@ -5,6 +5,14 @@ use super::behind::{tells_of_person, without_role};
 /// Authors of one page.
 const MOST: usize = 20;
 
+/// Words and signs between the last two names of a list. Some mean something else in other languages:
+/// every part of a list must be a person's name.
+const AND: &[&str] = &[
+    " and ", " & ", " und ", " et ", " y ", " och ", " og ", " и ", " та ", " і ", " oraz ",
+    " ve ", " və ", " e ", " en ", " i ", " ja ", " a ", " και ", " dan ", " và ", " és ", " și ",
+    " şi ", " ir ", " un ", " dhe ", " eta ", " agus ",
+];
+
 /// The people of a list: "Ann Lee; Bo Lim", "Ann Lee, Bo Lim and Cy Day". `None` where a part is
 /// no name of a person, or there is only one: "Simon & Schuster", "Lee, Ann".
 pub fn list(text: &str) -> Option<Vec<String>> {
@@ -45,17 +53,13 @@ fn divided(text: &str) -> Option<Vec<&str>> {
     } else if text.split('·').all(is_hangul_name) {
         text.split('·').collect()
     } else {
-        let words = [
-            " and ", " & ", " und ", " et ", " y ", " och ", " og ", " и ", " та ", " oraz ",
-            " ve ",
-        ];
-        let word = words.into_iter().find(|word| text.contains(word))?;
+        let word = AND.iter().find(|word| text.contains(**word))?;
         let (before, last) = text.rsplit_once(word)?;
         // The last of "Ann Lee, Bo Lim, and Cy Day".
         let before = before.trim_end_matches(',');
         before
             .split([','])
-            .flat_map(|part| part.split(word))
+            .flat_map(|part| part.split(*word))
             .chain([last])
             .collect()
     };
@@ -65,6 +69,13 @@ fn divided(text: &str) -> Option<Vec<&str>> {
         .filter(|part| !part.is_empty())
         .collect();
     is_list(&parts).then_some(parts)
+}
+
+/// The first part of a list, or the text where it is none.
+pub fn first(text: &str) -> &str {
+    divided(text)
+        .and_then(|parts| parts.first().copied())
+        .unwrap_or(text)
 }
 
 /// A name without a family name first: "Ann Lee" of "Lee, Ann". `None` where it is none of the kind.
@@ -143,33 +154,11 @@ pub fn is_and(text: &str) -> bool {
     let lower = text
         .trim_matches(|c: char| c.is_whitespace())
         .to_lowercase();
-    matches!(
-        lower.as_str(),
-        "," | "&"
-            | "and"
-            | "und"
-            | "et"
-            | "y"
-            | "e"
-            | "en"
-            | "och"
-            | "og"
-            | "ja"
-            | "i"
-            | "a"
-            | "и"
-            | "та"
-            | "και"
-            | "ve"
-            | "dan"
-            | "và"
-            | "و"
-            | "、"
-            | "，"
-            | "/"
-            | ", and"
-            | ";"
-    )
+    AND.iter().any(|word| word.trim() == lower)
+        || matches!(
+            lower.as_str(),
+            "," | "و" | "、" | "，" | "/" | ", and" | ";"
+        )
 }
 
 #[cfg(test)]
@@ -201,7 +190,39 @@ mod tests {
                 "Ann Lee; Bo Lim; Cy Day; Di Poe; Ed Roe",
                 "Ann Lee, Bo Lim, Cy Day, Di Poe, Ed Roe",
             ),
+            ("Ana Silva e João Souza", "Ana Silva, João Souza"),
+            (
+                "Por Ana Silva, Bia Reis e João Souza",
+                "Ana Silva, Bia Reis, João Souza",
+            ),
+            ("di Marco Rossi e Anna Bianchi", "Marco Rossi, Anna Bianchi"),
+            (
+                "Door Jan de Vries en Piet Bakker",
+                "Jan de Vries, Piet Bakker",
+            ),
+            ("Anna Nowak i Jan Kowalski", "Anna Nowak, Jan Kowalski"),
+            (
+                "Matti Virtanen ja Liisa Korhonen",
+                "Matti Virtanen, Liisa Korhonen",
+            ),
+            ("Jan Novák a Petr Svoboda", "Jan Novák, Petr Svoboda"),
+            (
+                "Νίκος Παππάς και Άννα Λάμπρου",
+                "Νίκος Παππάς, Άννα Λάμπρου",
+            ),
+            ("Andi Wijaya dan Siti Aminah", "Andi Wijaya, Siti Aminah"),
+            (
+                "Nguyễn Văn An và Trần Thị Bình",
+                "Nguyễn Văn An, Trần Thị Bình",
+            ),
+            ("Nagy Anna és Kis János", "Nagy Anna, Kis János"),
+            ("Олег Коваль і Анна Бойко", "Олег Коваль, Анна Бойко"),
             // One name.
+            ("Artur Mas i Gavarró", "Artur Mas i Gavarró"),
+            ("Maria de Souza e Silva", "Maria de Souza e Silva"),
+            ("Dolce e Gabbana", "Dolce e Gabbana"),
+            ("A Day in a Web", "A Day in a Web"),
+            ("Anna Berg i New York", "Anna Berg"),
             ("Simon & Schuster", "Simon & Schuster"),
             ("Marks and Spencer", "Marks and Spencer"),
             ("José Ortega y Gasset", "José Ortega y Gasset"),

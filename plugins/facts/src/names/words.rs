@@ -78,6 +78,7 @@ pub const INTRODUCTIONS: &[&str] = &[
     "di",
     "autore:",
     "escrit per",
+    "per:",
     "per",
     "scris de",
     "publicat de",
@@ -192,6 +193,23 @@ pub const INTRODUCTIONS: &[&str] = &[
     "작성자:",
     "작성자",
     "기자:",
+];
+
+/// Introductions that begin names, too, with the languages that introduce with them: "Per Larsson",
+/// "Oleh Petrenko". `*` is any.
+pub const NAMES_TOO: &[(&str, &str)] = &[
+    ("per", "ca"),
+    ("di", "it"),
+    ("von", "de"),
+    ("par", "fr"),
+    ("por", "es pt gl"),
+    ("oleh", "id ms"),
+    ("av", "sv nb nn no"),
+    ("af", "da"),
+    ("door", "nl"),
+    ("author", "*"),
+    ("autor", "*"),
+    ("auteur", "*"),
 ];
 
 /// Texts beside an author's name that are none, in lower case.

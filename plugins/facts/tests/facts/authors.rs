@@ -98,3 +98,101 @@ fn authors_beyond_number_cost_no_more() {
     let found = facts(&html).author.unwrap_or_default();
     assert_eq!(found.split(", ").count(), 20);
 }
+
+#[test]
+fn a_stated_name_keeps_its_first_name() {
+    for (lang, content, expected) in [
+        ("sv", "Per Larsson", "Per Larsson"),
+        ("sv", "Per Olof Larsson", "Per Olof Larsson"),
+        ("en", "Oleh Petrenko", "Oleh Petrenko"),
+        ("en", "Di Wu", "Di Wu"),
+        ("en", "See Kee Oon", "See Kee Oon"),
+        ("en", "Read Montague", "Read Montague"),
+        ("de", "Von Anna Müller", "Anna Müller"),
+        ("pt", "Por Ana Silva e João Souza", "Ana Silva, João Souza"),
+    ] {
+        for head in [
+            format!("<meta name=author content='{content}'>"),
+            format!(
+                "<script type=application/ld+json>{{\"@type\":\"Article\",\"author\":{{\"name\":\"{content}\"}}}}</script>"
+            ),
+        ] {
+            let html = format!("<html lang={lang}><head>{head}");
+            assert_eq!(facts(&html).author.as_deref(), Some(expected), "{html}");
+        }
+    }
+}
+
+#[test]
+fn repeated_metas_of_people_are_a_list() {
+    let metas = |names: &[&str]| -> String {
+        let one = |name: &&str| format!("<meta name=author content='{name}'>");
+        names.iter().map(one).collect()
+    };
+    const PANDOC: &str = "<meta name=generator content='pandoc 3.1'>";
+    for (html, expected) in [
+        (metas(&["Ann Lee", "Bo Lim"]), "Ann Lee, Bo Lim"),
+        (metas(&["Ann Lee", "Ann Lee"]), "Ann Lee"),
+        // One is the site, a house, or a login.
+        (metas(&["Ann Lee", "Orb Journal"]), "Ann Lee"),
+        (metas(&["Ann Lee", "Silk Media Inc."]), "Ann Lee"),
+        (metas(&["Ann Lee", "annlee"]), "Ann Lee"),
+        (
+            format!("{PANDOC}{}", metas(&["Ann Lee", "weaver42"])),
+            "Ann Lee, weaver42",
+        ),
+    ] {
+        assert_eq!(facts(&html).author.as_deref(), Some(expected), "{html}");
+    }
+}
+
+#[test]
+fn a_review_that_is_the_page_has_its_author_and_date() {
+    let review = |kind: &str, more: &str| {
+        format!(
+            r#"{{"@type":{kind},"author":{{"@type":"Person","name":"Ann Lee"}},"datePublished":"2024-03-14","itemReviewed":{{"@type":"Movie","name":"Silk"}}{more}}}"#
+        )
+    };
+    let alone = review(r#""Review""#, "");
+    let of_site = alone.replace("Movie", "Restaurant");
+    let own = (Some("Ann Lee"), Some("2024-03-14"));
+    let none = (None, None);
+    for (things, expected) in [
+        (alone.clone(), own),
+        (review(r#"["Article","Review"]"#, ""), own),
+        (
+            format!(
+                r#"{alone},{{"@type":"WebPage","name":"A page"}},{{"@type":"Organization","name":"The Weaver"}}"#
+            ),
+            own,
+        ),
+        (
+            format!(
+                r#"{},{{"@type":"Movie","name":"Silk"}}"#,
+                review(r#""Review""#, r#","headline":"Silk, a review""#)
+            ),
+            own,
+        ),
+        (
+            format!(
+                r#"{{"@type":"WebPage","mainEntity":{alone}}},{{"@type":"Movie","name":"Silk"}}"#
+            ),
+            own,
+        ),
+        // What customers say.
+        (
+            format!(r#"{alone},{{"@type":"Product","name":"Silk"}}"#),
+            none,
+        ),
+        (format!("{alone},{alone}"), none),
+        (
+            format!(r#"{of_site},{{"@type":"WebSite","name":"Silk"}}"#),
+            none,
+        ),
+    ] {
+        let html = format!("<script type=application/ld+json>[{things}]</script><h1>On webs</h1>");
+        let found = facts(&html);
+        let found = (found.author.as_deref(), found.published.as_deref());
+        assert_eq!(found, expected, "{things}");
+    }
+}

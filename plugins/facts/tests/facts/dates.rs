@@ -255,3 +255,153 @@ fn the_footer_of_the_text_tells_of_it() {
         assert_eq!((found.author, found.published), (None, None), "{html}");
     }
 }
+
+#[test]
+fn a_change_is_a_change_in_every_language() {
+    for (language, line) in [
+        ("de", "Letzte Änderung: 14.03.2024"),
+        ("nb", "Sist endret: 14.03.2024"),
+        ("sv", "Senast ändrad 14 mars 2024"),
+        ("nl", "Laatste wijziging: 14 maart 2024"),
+        ("pl", "Ostatnia zmiana: 14.03.2024"),
+        ("fi", "Muokattu 14.3.2024"),
+        ("ru", "Отредактировано 14 марта 2024"),
+        ("ja", "改訂日：2024年3月14日"),
+        ("en", "Edited: March 14, 2024"),
+    ] {
+        let html = format!("<html lang={language}><h1>T</h1><p class=info>{line}</p><p>Words.</p>");
+        let found = facts(&html);
+        assert_eq!(
+            (found.published.as_deref(), found.modified.as_deref()),
+            (None, Some("2024-03-14")),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn days_of_the_subject_are_not_the_page_s() {
+    const EVENT: &str = r#"<script type=application/ld+json>{"@type":"Event","name":"Webs","startDate":"2024-03-14T19:00:00Z"}</script>"#;
+    for line in [
+        "<dl><dt>Born</dt><dd>March 14, 1990</dd></dl>",
+        "<table><tr><th>Born</th><td>March 14, 1990 (age 34)</td></tr></table>",
+        "<p>Geburtsdatum: 14.03.1990</p>",
+        "<p>Died March 14, 2014</p>",
+        "<p>When: March 14, 2024</p>",
+        "<p>Effective date: March 14, 2024</p>",
+        "<p>Opened on March 14, 2014</p>",
+        "<dl><dt>Joined</dt><dd>March 14, 2014</dd></dl>",
+        "<p><time itemprop=birthDate datetime=1990-03-14>March 14, 1990</time></p>",
+        "<p><span itemprop=birthDate>March 14, 1990</span></p>",
+        &format!("{EVENT}<p><time datetime=2024-03-14>March 14</time></p>"),
+    ] {
+        let html = format!("<h1>John Roe</h1>{line}<p>Words of the page.</p>");
+        assert_eq!(facts(&html).published, None, "{line}");
+    }
+    // The headline is no label, and what else is near counts.
+    for html in [
+        "<h1>Born again</h1><time datetime=2024-03-15>March 15</time>".to_owned(),
+        format!("<h1>T</h1>{EVENT}<p>March 15, 2024</p>"),
+        format!("<h1>T</h1>{EVENT}<p>Born: 1 May 1990</p><p>Published: March 15, 2024</p>"),
+    ] {
+        assert_eq!(
+            facts(&html).published.as_deref(),
+            Some("2024-03-15"),
+            "{html}"
+        );
+    }
+}
+
+#[test]
+fn any_element_may_state_its_date() {
+    for (element, published, modified) in [
+        (
+            "<span itemprop=datePublished content=2024-03-14>14 Mar</span>",
+            Some("2024-03-14"),
+            None,
+        ),
+        (
+            "<abbr itemprop=datePublished title=2024-03-14>14 Mar</abbr>",
+            Some("2024-03-14"),
+            None,
+        ),
+        (
+            "<div itemprop=datePublished>March 14, 2024</div>",
+            Some("2024-03-14"),
+            None,
+        ),
+        (
+            "<b itemprop=dateModified datetime=2024-03-14>14 Mar</b>",
+            None,
+            Some("2024-03-14"),
+        ),
+        (
+            "<b itemprop=datePublished>3 days ago</b><b itemprop=datePublished content=2024-03-14>14 Mar</b>",
+            Some("2024-03-14"),
+            None,
+        ),
+        (
+            "<abbr class=published title=2024-03-14T10:00:00+00:00>10:00 AM</abbr>",
+            Some("2024-03-14T10:00:00+00:00"),
+            None,
+        ),
+        (
+            "<span class=dt-updated title='14 March 2024'>Thursday</span>",
+            None,
+            Some("2024-03-14"),
+        ),
+        (
+            "<span class=date title='All of them'>March 14, 2024</span>",
+            Some("2024-03-14"),
+            None,
+        ),
+    ] {
+        let found = facts(&format!("<h1>T</h1><p>{element}</p><p>Words.</p>"));
+        assert_eq!(
+            (found.published.as_deref(), found.modified.as_deref()),
+            (published, modified),
+            "{element}"
+        );
+    }
+}
+
+#[test]
+fn a_posting_may_say_when_it_was_posted() {
+    let posting = |dates: &str| {
+        facts(&format!(
+            "<script type=application/ld+json>{{\"@type\":\"JobPosting\",\"title\":\"Weaver\",{dates}}}</script>"
+        ))
+        .published
+    };
+    let posted = r#""dateCreated":"2024-03-01","datePosted":"2024-03-14""#;
+    assert_eq!(posting(posted).as_deref(), Some("2024-03-14"));
+    let published = format!(r#"{posted},"datePublished":"2024-03-15""#);
+    assert_eq!(posting(&published).as_deref(), Some("2024-03-15"));
+}
+
+#[test]
+fn metas_of_libraries_tell_the_first_version_s_day() {
+    for (metas, expected) in [
+        (
+            "<meta name=citation_date content=2017/06/12><meta name=citation_online_date content=2023/08/02>",
+            "2017-06-12",
+        ),
+        ("<meta name=citation_date content=2020/05/01>", "2020-05-01"),
+        (
+            "<meta name=citation_publication_date content=2020/05>",
+            "2020-05",
+        ),
+        (
+            "<meta name=citation_publication_date content=2020/5>",
+            "2020-05",
+        ),
+        (
+            "<meta property=bytedance:published_time content=2024-03-14>",
+            "2024-03-14",
+        ),
+    ] {
+        assert_eq!(facts(metas).published.as_deref(), Some(expected), "{metas}");
+    }
+    let season = "<meta name=citation_publication_date content=2020/21>";
+    assert_eq!(facts(season).published, None);
+}

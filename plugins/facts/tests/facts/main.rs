@@ -7,6 +7,7 @@ mod dates;
 mod images;
 mod items;
 mod own;
+mod teasers;
 mod titles;
 
 use orbweaver_facts::{Facts, Sources, language};

@@ -1,6 +1,7 @@
 //! The arguments of a call: read, checked, and made a request.
 
 use http::Method;
+use orbweaver_core::json_number::write_integers;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
@@ -9,6 +10,19 @@ use crate::error::ApiError;
 use crate::inside::{Call, Failure, segment};
 use crate::mcp::follow;
 use crate::mcp::tools::{CHARS_ARGUMENT, Endpoint};
+
+/// The arguments that were given, as bodies of requests are read: null is an optional one that is not
+/// given, and `7.0` a whole number.
+pub(super) fn given(mut arguments: JsonObject) -> JsonObject {
+    arguments.retain(|_, value| !value.is_null());
+    integral(arguments)
+}
+
+/// The arguments with whole numbers written as such.
+pub(super) fn integral(mut arguments: JsonObject) -> JsonObject {
+    arguments.values_mut().for_each(write_integers);
+    arguments
+}
 
 /// The request that these arguments make: to the path's parameters, then to query or body.
 pub(super) fn request(endpoint: &Endpoint, mut arguments: JsonObject) -> Result<Call, Failure> {
@@ -30,9 +44,7 @@ pub(super) fn request(endpoint: &Endpoint, mut arguments: JsonObject) -> Result<
         "get" => {
             let mut call = Call::get(path);
             for (name, value) in &arguments {
-                if !value.is_null() {
-                    call = call.with(name, &scalar(name, value)?);
-                }
+                call = call.with(name, &scalar(name, value)?);
             }
             Ok(call)
         }
@@ -151,6 +163,21 @@ mod tests {
         ] {
             assert_eq!(call("page", arguments), Err(message.to_owned()));
         }
+    }
+
+    #[test]
+    fn whole_numbers_in_any_notation_are_whole_and_null_is_not_given() {
+        let Value::Object(arguments) = json!({"id": 7.0, "offset": 40.0, "format": null, "n": 0.5})
+        else {
+            panic!("an object");
+        };
+        let arguments = given(arguments);
+        let expected = json!({"id": 7, "offset": 40, "n": 0.5});
+        assert_eq!(Value::Object(arguments.clone()), expected);
+        assert_eq!(argument(&arguments, "id"), Ok("7".to_owned()));
+        assert_eq!(offset(&arguments), 40);
+        assert_eq!(whole(&arguments, "offset", 0, 50), Ok(Some(40)));
+        assert!(whole(&arguments, "n", 0, 50).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 
 use super::super::state::Crawler;
-use super::Part;
+use super::{MAX_GIVEN_UP, Part};
 
 impl Crawler {
     /// Opens a part if the run has more hosts than this node needs, and other nodes took the last
@@ -20,6 +20,7 @@ impl Crawler {
         let wants = all_taken
             && now >= lending.ask_again
             && many < config.parts
+            && lending.given_up < MAX_GIVEN_UP
             && self.rows > 0
             && !self.is_full()
             && self.capped.is_none()

@@ -34,6 +34,9 @@ const PART_TIMEOUT: Duration = Duration::from_secs(3);
 /// open, its share of the requests that the client asked for is not used.
 const IN_VAIN: Duration = Duration::from_secs(30);
 const MAX_IN_VAIN: Duration = Duration::from_secs(300);
+/// Parts given up by their workers after which no other node is asked for help: their URLs may be what
+/// nobody can store.
+const MAX_GIVEN_UP: u32 = 3;
 /// How long other nodes may take to return pages that they had reserved.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -78,6 +81,8 @@ pub(super) struct Lending {
     /// How often in a row nobody took a part, and when help is asked for again.
     in_vain: u32,
     ask_again: Instant,
+    /// Parts that their workers have given up.
+    given_up: u32,
     /// When other nodes have returned what they had reserved, after the parts were ended.
     settled: Option<Instant>,
     notices: watch::Receiver<u64>,
@@ -98,6 +103,7 @@ impl Lending {
             shrunk: None,
             in_vain: 0,
             ask_again: now,
+            given_up: 0,
             settled: None,
             notices,
             next_look: now,
@@ -366,6 +372,7 @@ impl Crawler {
             if state.is_none() {
                 // Its worker has given it up.
                 gone.push(*number);
+                self.lending.given_up += 1;
             } else if part.is_leased {
                 part.free_since = now;
             } else if (part.lent > 0 || part.hosts > 0 || is_divided)

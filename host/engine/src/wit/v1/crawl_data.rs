@@ -43,7 +43,7 @@ impl crawl_data::Host for State {
             bytes: row.bytes,
         };
         match rows {
-            Ok(rows) => Ok(Ok(rows.into_iter().map(row).collect())),
+            Ok(rows) => Ok(Ok(rows.into_inner().into_iter().map(row).collect())),
             Err(CallFailure::Refused(error)) => Ok(Err(told(&self.meter, error))),
             Err(CallFailure::Stopped(reason)) => Err(reason.into()),
         }
@@ -57,14 +57,17 @@ impl crawl_data::Host for State {
     ) -> GuestResult<crawl_data::LinkColumns> {
         let capabilities = self.capabilities()?;
         match capabilities.crawl_data.links(run, after, pages).await {
-            Ok(links) => Ok(Ok(crawl_data::LinkColumns {
-                from_page: links.from_page,
-                to_page: links.to_page,
-                anchor: links.anchor,
-                nofollow: links.nofollow,
-                anchors: links.anchors,
-                next: links.next,
-            })),
+            Ok(links) => {
+                let links = links.into_inner();
+                Ok(Ok(crawl_data::LinkColumns {
+                    from_page: links.from_page,
+                    to_page: links.to_page,
+                    anchor: links.anchor,
+                    nofollow: links.nofollow,
+                    anchors: links.anchors,
+                    next: links.next,
+                }))
+            }
             Err(CallFailure::Refused(error)) => Ok(Err(told(&self.meter, error))),
             Err(CallFailure::Stopped(reason)) => Err(reason.into()),
         }

@@ -1,23 +1,28 @@
-//! The interfaces `extraction` and `extraction-sync`.
+//! The interfaces `extraction` and `extraction-sync`, linked by hand: an answer is charged to the call until
+//! it is in the guest's memory.
 
 use std::sync::Arc;
 
 use orbweaver_core::json_values;
 use orbweaver_dom::Limits;
-use wasmtime::component::{Accessor, HasSelf, Resource};
+use wasmtime::component::{Accessor, Linker, Resource};
 
-use super::bindings::actor::orbweaver::plugin::{extraction, extraction_sync};
+use super::bindings::VERSION;
 use super::bindings::extractor::orbweaver::plugin::types;
 use super::errors::told;
 use crate::capability::Capabilities;
+use crate::capability::failure::CallFailure;
 use crate::capability::pages::{HostPage, ParseTurn, parse};
 use crate::error::CodedError;
-use crate::memory::MemoryCharge;
+use crate::memory::{Charged, MemoryCharge};
 use crate::meter::Meter;
 use crate::page::Page;
 use crate::state::State;
 
-type Answer = wasmtime::Result<Result<String, types::Error>>;
+type Answer = wasmtime::Result<Result<Charged<String>, types::Error>>;
+
+/// Role, page and options.
+type Arguments = (String, Resource<HostPage>, String);
 
 /// Most bytes of an extraction's options, as of those that a request gives: a configuration, not a
 /// document.
@@ -71,39 +76,48 @@ impl Given {
         }
         parse(&self.page, self.limits, &self.meter, &self.turn).await?;
         let extraction = &self.capabilities.extraction;
-        let answer = extraction.extract(role, self.page, options).await;
-        Ok(answer.map_err(|error| told(&self.meter, error)))
+        match extraction.extract(role, self.page, options).await {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(CallFailure::Refused(error)) => Ok(Err(told(&self.meter, error))),
+            Err(CallFailure::Stopped(reason)) => Err(reason.into()),
+        }
     }
 }
 
-impl extraction::Host for State {}
+async fn extract(accessor: &Accessor<State>, (role, page, options): Arguments) -> Answer {
+    let given = accessor.with(|mut access| access.get().given(&page, &role, &options))?;
+    let answer = given.extract(role, options).await;
+    accessor.with(|mut access| {
+        access
+            .get()
+            .table
+            .get_mut(&page)?
+            .recharge()
+            .map_err(wasmtime::Error::from)
+    })?;
+    answer
+}
 
-impl extraction::HostWithStore<State> for HasSelf<State> {
-    async fn extract(
-        accessor: &Accessor<State, Self>,
-        role: String,
-        page: Resource<HostPage>,
-        options: String,
-    ) -> Answer {
-        let given = accessor.with(|mut access| access.get().given(&page, &role, &options))?;
-        let answer = given.extract(role, options).await;
-        accessor.with(|mut access| {
-            access
-                .get()
-                .table
-                .get_mut(&page)?
-                .recharge()
-                .map_err(wasmtime::Error::from)
+async fn extract_alone(state: &mut State, (role, page, options): Arguments) -> Answer {
+    let given = state.given(&page, &role, &options)?;
+    let answer = given.extract(role, options).await;
+    state.table.get_mut(&page)?.recharge()?;
+    answer
+}
+
+/// Links both interfaces.
+pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    linker
+        .instance(&format!("orbweaver:plugin/extraction@{VERSION}"))?
+        .func_wrap_concurrent("extract", |accessor: &Accessor<State>, given: Arguments| {
+            Box::pin(async move { extract(accessor, given).await.map(|answer| (answer,)) })
         })?;
-        answer
-    }
-}
-
-impl extraction_sync::Host for State {
-    async fn extract(&mut self, role: String, page: Resource<HostPage>, options: String) -> Answer {
-        let given = self.given(&page, &role, &options)?;
-        let answer = given.extract(role, options).await;
-        self.table.get_mut(&page)?.recharge()?;
-        answer
-    }
+    linker
+        .instance(&format!("orbweaver:plugin/extraction-sync@{VERSION}"))?
+        .func_wrap_async("extract", |mut store, given: Arguments| {
+            Box::new(async move {
+                let answer = extract_alone(store.data_mut(), given).await;
+                answer.map(|answer| (answer,))
+            })
+        })
 }

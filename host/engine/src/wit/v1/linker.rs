@@ -3,11 +3,11 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use super::bindings::actor::orbweaver::plugin::{
-    batch, crawl_data, dom, extraction, extraction_sync, http, job, parsing, rendering, state,
+    batch, crawl_data, dom, http, job, parsing, rendering, state,
 };
 use super::bindings::extractor::orbweaver::plugin::{dom as dom_here, inputs, log};
 use super::bindings::hook::orbweaver::plugin::crawl;
-use super::pages;
+use super::{extraction, pages};
 use crate::state::State;
 
 /// Links the interfaces of extractors and hooks on worker threads: pages and their elements, the log,
@@ -36,9 +36,8 @@ pub(crate) fn add_task_interfaces(linker: &mut Linker<State>) -> wasmtime::Resul
     http::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     rendering::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     batch::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
-    extraction::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    extraction::add_to_linker(linker)?;
     crawl_data::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     state::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
-    extraction_sync::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     job::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
 }

@@ -98,3 +98,72 @@ async fn a_page_sends_a_bounded_number_of_bytes_in_requests() {
     assert_eq!(statuses, ["200", "200", "502"]);
     server.abort();
 }
+
+#[test]
+fn headers_that_a_message_names_stay_with_its_connection() {
+    let mut headers = HeaderMap::new();
+    for (name, value) in [
+        ("connection", "close, X-One"),
+        ("connection", "x-two,, é"),
+        ("x-one", "1"),
+        ("x-two", "2"),
+        ("x-two", "2"),
+        ("x-three", "3"),
+        ("keep-alive", "timeout=5"),
+        ("proxy-authenticate", "Basic"),
+        ("set-cookie", "a=b"),
+        ("set-cookie", "c=d"),
+    ] {
+        let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+        headers.append(HeaderName::from_static(name), value);
+    }
+    // As many as a head may have.
+    let many = "x-four,".repeat(50_000) + "x-four";
+    headers.append("connection", many.parse().unwrap());
+    headers.append("x-four", HeaderValue::from_static("4"));
+    let kept = end_to_end(&headers);
+    let kept: Vec<(&str, &str)> = kept
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+        .collect();
+    // What is no text names nothing.
+    let expected = [
+        ("x-two", "2"),
+        ("x-two", "2"),
+        ("x-three", "3"),
+        ("set-cookie", "a=b"),
+        ("set-cookie", "c=d"),
+    ];
+    assert_eq!(kept, expected);
+}
+
+/// Asks for a page whose response has a header of this length.
+async fn with_header(filter: &Filter, length: usize) -> String {
+    let (listener, address) = listener().await;
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        head(&mut stream).await;
+        let value = "v".repeat(length);
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nx: {value}\r\n\r\n");
+        let _ = stream.write_all(answer.as_bytes()).await;
+    });
+    let mut page = TcpStream::connect(filter.address).await.unwrap();
+    let get = format!("GET http://{address}/ HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    page.write_all(get.as_bytes()).await.unwrap();
+    let answer = head(&mut page).await;
+    server.await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn the_head_of_a_response_is_bounded_and_counts() {
+    let filter = filter().await;
+    let answer = with_header(&filter, 100 << 10).await;
+    assert!(answer.starts_with("HTTP/1.1 200"));
+    let received = filter.bytes();
+    assert!((100 << 10..101 << 10).contains(&received), "{received}");
+    // More than `fetch.limits.max_header_bytes`.
+    let answer = with_header(&filter, 300 << 10).await;
+    assert!(answer.starts_with("HTTP/1.1 502"));
+    assert!(answer.contains("x-orbweaver-filter: header_too_large"));
+}

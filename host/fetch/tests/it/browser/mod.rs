@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{
-    BrowserConfig, FetchConfig, FetchError, Fetcher, Kind, RenderRequest, Rendered, Renderer,
-    SubKind, WaitFor,
+    BrowserConfig, FetchConfig, FetchError, Fetcher, INCOMPLETE, Kind, RenderRequest, Rendered,
+    Renderer, SubKind, WaitFor,
 };
 use orbweaver_origin::{Origin, Proxy, Reply};
 use tokio::net::TcpListener;
@@ -212,6 +212,8 @@ async fn a_page_that_never_ends_is_partial_and_a_busy_one_an_error() {
     };
     let rendered = renderer.render(request("/endless")).await.unwrap();
     assert!(rendered.partial && html(&rendered).contains("stands"));
+    let said = rendered.response.headers.get(INCOMPLETE);
+    assert!(said.unwrap().contains("time for rendering"), "{said:?}");
     let error = renderer.render(request("/busy")).await.unwrap_err();
     assert_eq!(error.kind, Kind::Timeout, "{error}");
     let error = renderer.render(request("/held/never")).await.unwrap_err();
@@ -228,10 +230,38 @@ async fn a_page_that_never_ends_is_partial_and_a_busy_one_an_error() {
 async fn a_body_without_end_stops_at_the_limit() {
     let origin = Origin::start().await.unwrap();
     let renderer = renderer_with(|config| config.max_page_bytes = 300_000);
-    let rendered = render(&renderer, origin.url("/fault/endless")).await;
-    // Cut off by the filter: the browser either shows the part received or reports an error.
-    if let Ok(rendered) = rendered {
-        assert!(rendered.response.body.len() < 1 << 20);
+    let error = render(&renderer, origin.url("/fault/endless")).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.kind, Kind::TooLarge, "{error}");
+    // What a page shows besides its document may be cut.
+    origin.set(
+        "/page",
+        Reply::html("<p>stands</p><img src=/fault/endless>"),
+    );
+    let rendered = render(&renderer, origin.url("/page")).await.unwrap();
+    assert!(html(&rendered).contains("stands") && !rendered.partial);
+}
+
+#[tokio::test]
+async fn a_document_that_breaks_off_is_an_error_at_once() {
+    let origin = Origin::start().await.unwrap();
+    // Longer than a test may take: the load event of such a document does not come.
+    let renderer = renderer_with(|config| config.timeout_ms = Millis(600_000));
+    let leading = format!(
+        "<script>location = '{}'</script>",
+        origin.url("/fault/short")
+    );
+    origin.set("/leading", Reply::html(leading));
+    for path in ["/fault/short", "/fault/cut-chunk", "/leading"] {
+        for wait_for in [WaitFor::Load, WaitFor::DomContentLoaded] {
+            let request = RenderRequest {
+                wait_for,
+                ..RenderRequest::new(origin.url(path))
+            };
+            let error = renderer.render(request).await.unwrap_err();
+            assert_eq!(error.kind, Kind::IncompleteBody, "{path}: {error}");
+            assert!(error.retryable, "{path}");
+        }
     }
 }
 
@@ -315,6 +345,34 @@ async fn failures_have_the_same_kind_as_those_of_a_fetch() {
     assert_eq!(kind(format!("https://{closed}/")).await, Kind::Connect);
     assert_eq!(kind(origin.url("/to-nowhere")).await, Kind::Connect);
     assert_eq!(kind("http://absent.example/".to_owned()).await, Kind::Dns);
+}
+
+/// Fault 16.
+#[tokio::test]
+async fn a_refresh_without_delay_is_followed() {
+    let origin = Origin::start().await.unwrap();
+    let meta =
+        |content: &str| Reply::html(format!("<meta http-equiv=refresh content='{content}'>"));
+    origin
+        .set("/meta", meta("0; url=/next"))
+        .set(
+            "/header",
+            Reply::html("<p>wait").header("Refresh", "0; /meta"),
+        )
+        .set("/later", meta("60; url=/next"))
+        .set("/next", Reply::html("<p>landed"));
+    let renderer = renderer();
+    // The page may be read at the moment at which it leads on.
+    for _ in 0..5 {
+        for (path, landed) in [
+            ("/meta", "/next"),
+            ("/header", "/next"),
+            ("/later", "/later"),
+        ] {
+            let rendered = render(&renderer, origin.url(path)).await.unwrap();
+            assert_eq!(rendered.response.final_url, origin.url(landed), "{path}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -94,6 +94,9 @@ pub(super) struct Crawl {
     /// Do not follow links marked nofollow, ugc or sponsored, nor links of nofollow pages.
     #[arg(long)]
     respect_nofollow: bool,
+    /// Follow a page's refresh (header or meta) as a redirect.
+    #[arg(long)]
+    follow_refresh: bool,
     /// Render pages in a browser: those that need it (auto), or all.
     #[arg(long, value_name = "MODE", value_enum, default_value = "never")]
     render: RenderWord,
@@ -253,6 +256,7 @@ impl Crawl {
             subdomains: Some(self.subdomains),
             respect_robots: Some(!self.ignore_robots),
             respect_nofollow: Some(self.respect_nofollow),
+            follow_refresh: Some(self.follow_refresh),
             render: Some(match self.render {
                 RenderWord::Never => RenderMode::Never,
                 RenderWord::Auto => RenderMode::Auto,

@@ -131,6 +131,7 @@ impl Crawl {
         set("subdomains", yes(self.subdomains, true));
         set("respect_robots", yes(self.ignore_robots, false));
         set("respect_nofollow", yes(self.respect_nofollow, true));
+        set("follow_refresh", yes(self.follow_refresh, true));
         set(
             "render",
             match self.render {

@@ -19,7 +19,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::exchange::{self, Arriving, Lost, Remedy};
 use super::message::{self, Message, Repeat};
 use crate::cli::remote::Service;
-use crate::serve;
+use crate::serve::StopSignals;
 
 /// Longest line of the client, in bytes; a service accepts no more.
 const LONGEST_LINE: u64 = 64 << 20;
@@ -63,7 +63,7 @@ struct Bridge {
 ///
 /// # Errors
 /// If standard input cannot be read.
-pub(super) async fn run(service: Service) -> anyhow::Result<()> {
+pub(super) async fn run(service: Service, mut stop: StopSignals) -> anyhow::Result<()> {
     let (output, written) = mpsc::channel(WAITING);
     let bridge = Arc::new(Bridge {
         service,
@@ -79,13 +79,11 @@ pub(super) async fn run(service: Service) -> anyhow::Result<()> {
     let watching = AtomicBool::new(false);
     let mut watcher = JoinSet::new();
     let mut input = tokio::io::BufReader::new(tokio::io::stdin());
-    let stopped = serve::stop_signal();
-    tokio::pin!(stopped);
     loop {
         while tasks.try_join_next().is_some() {}
         let line = tokio::select! {
             line = line(&mut input) => line?,
-            stopped = &mut stopped => return Ok(stopped?),
+            () = stop.next() => return Ok(()),
             // Nobody reads the answers.
             _ = &mut writer => return Ok(()),
         };
@@ -116,7 +114,7 @@ pub(super) async fn run(service: Service) -> anyhow::Result<()> {
     let ended = tokio::time::timeout(END, async { while tasks.join_next().await.is_some() {} });
     tokio::select! {
         _ = ended => {}
-        stopped = &mut stopped => stopped?,
+        () = stop.next() => {}
     }
     tasks.shutdown().await;
     watcher.shutdown().await;

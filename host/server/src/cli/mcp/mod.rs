@@ -14,6 +14,7 @@ use super::Common;
 use super::remote::Place;
 use crate::config::{Role, load};
 use crate::listen::open_files;
+use crate::serve::StopSignals;
 use crate::{serve, service, telemetry};
 use orbweaver_accounts::bootstrap;
 use orbweaver_accounts::clock::Clock;
@@ -44,6 +45,8 @@ pub(super) struct Mcp {
 
 impl Mcp {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        // Before all else: without a handler, the signals do nothing to the first process of a container.
+        let mut stop = StopSignals::listen()?;
         if let Some(service) = self.place.service(common)? {
             if self.project.is_some() {
                 anyhow::bail!(
@@ -51,7 +54,7 @@ impl Mcp {
                     service.address()
                 );
             }
-            bridge::run(service).await?;
+            bridge::run(service, stop).await?;
             return Ok(ExitCode::SUCCESS);
         }
         let name = self.project.as_deref().unwrap_or(bootstrap::PROJECT);
@@ -62,7 +65,10 @@ impl Mcp {
         // Logs go to standard error: standard output belongs to the protocol.
         telemetry::start_logs(&config.log)?;
         open_files::raise();
-        let service = service::build(config, Clock::system(), None).await?;
+        let service = tokio::select! {
+            service = service::build(config, Clock::system(), None) => service?,
+            () = stop.next() => return Ok(ExitCode::SUCCESS),
+        };
         bootstrap::project_alone(&service.store, &service.clock).await?;
         let project = super::project_named(&service.store, name).await?;
         let principal = Principal {
@@ -82,7 +88,7 @@ impl Mcp {
         let running = serve::start(service).await?;
         let done = tokio::select! {
             done = orbweaver_api::serve_stdio(app, principal) => done,
-            stopped = serve::stop_signal() => stopped,
+            () = stop.next() => Ok(()),
         };
         running.stop().await;
         done?;

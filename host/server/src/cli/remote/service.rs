@@ -6,6 +6,8 @@ use orbweaver_fetch::{Download, FetchConfig, FetchError, Fetcher, Method, Reques
 use serde_json::Value;
 use url::Url;
 
+use crate::cli::out::shown;
+
 /// Longest time of a request: a large component is compiled before its upload is answered, and a
 /// page may be slow.
 const TIMEOUT_MS: Millis = Millis(150_000);
@@ -131,6 +133,9 @@ impl Service {
         let response = Box::pin(self.fetcher.fetch(request)).await?;
         let answer: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         if response.status < 300 {
+            for warning in warnings(&answer) {
+                eprintln!("warning: {}", shown(warning));
+            }
             return Ok(answer);
         }
         Err(Failure::Refused {
@@ -201,6 +206,12 @@ impl Service {
             ..Request::new(method, format!("{}{path}", self.address))
         }
     }
+}
+
+/// What an answer warns of.
+fn warnings(answer: &Value) -> impl Iterator<Item = &str> {
+    let warnings = answer.get("warnings").and_then(Value::as_array);
+    warnings.into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// The message of an error's answer.

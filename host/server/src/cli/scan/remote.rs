@@ -25,6 +25,9 @@ impl Scan {
         if self.include_links || format == Format::Links {
             set("include_links", json!(true));
         }
+        if self.follow_refresh {
+            set("follow_refresh", json!(true));
+        }
         if format == Format::StructuredData {
             set("extractors", json!(["structured-data"]));
         }

@@ -8,7 +8,10 @@ use orbweaver_store::crawl::{
 use orbweaver_store::monitors::NewMonitor;
 use orbweaver_store::{Options, Store};
 
-use super::{crawl, create, end, fire, new_monitor, now, open, project, seconds, work};
+use super::{
+    Page, batch, crawl, create, end, fire, lease, new_monitor, now, open, project, redirect,
+    seconds, work, write,
+};
 
 crate::support::on_both_databases! {
     pages_are_compared_by_hash
@@ -17,6 +20,8 @@ crate::support::on_both_databases! {
     errors_are_compared_by_status
     what_a_refused_page_links_to_is_not_removed
     a_run_that_has_not_begun_has_removed_nothing
+    what_a_redirect_leads_to_is_not_removed_while_it_fails
+    what_a_dropped_page_leads_to_is_not_removed_while_it_fails
     what_a_cut_sitemap_may_have_listed_is_not_removed
 }
 
@@ -287,6 +292,86 @@ async fn what_a_refused_page_links_to_is_not_removed(options: Options) {
     let new = crawl(&store, project, at + seconds(600), &refused[..2]).await;
     let found = diff(&store, project, old, new).await;
     assert_eq!(urls(&found), [vec![], vec!["/c"], vec![]]);
+}
+
+async fn what_a_redirect_leads_to_is_not_removed_while_it_fails(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let all = [("/", 200, "a"), ("/docs/", 200, "d"), ("/docs/x", 200, "x")];
+    let mut at = now();
+    let mut runs = Vec::new();
+    // A page leads to /docs, which redirects to /docs/, or fails.
+    let failures: [(&[Page], &[&str]); 3] = [
+        (&all[..1], &["/docs"]),
+        (&[all[0], ("/docs", 503, "busy")], &[]),
+        (&[all[0], ("/docs", 403, "no")], &[]),
+    ];
+    for (pages, failed) in failures {
+        let run = fire(&store, project, at).await;
+        let leased = lease(&store).await;
+        let mut whole = batch(&leased, &all, &[]);
+        redirect(&mut whole, "/docs", "/docs/");
+        write(&store, whole).await;
+        end(&store, &leased, true).await;
+        runs.push(run);
+        at += seconds(300);
+        runs.push(fire(&store, project, at).await);
+        let leased = work(&store, pages, failed).await;
+        end(&store, &leased, true).await;
+        at += seconds(300);
+    }
+    let quiet = async |old: usize, new: usize| {
+        let found = diff(&store, project, runs[old], runs[new]).await;
+        assert_eq!((urls(&found), found.unchanged), (NOTHING, 1), "{old} {new}");
+        found
+    };
+    for (good, failing) in [(0, 1), (2, 3)] {
+        assert_eq!(quiet(good, failing).await.unvisited.len(), 2);
+        quiet(failing, good).await;
+    }
+    // The page of the failure never had content.
+    assert_eq!(
+        unavailable(&quiet(3, 2).await),
+        [("/docs", Some(503), None)]
+    );
+    // A URL that is refused is a page of its own.
+    let refused = diff(&store, project, runs[4], runs[5]).await;
+    assert_eq!(urls(&refused), [vec!["/docs"], vec![], vec![]]);
+    let back = diff(&store, project, runs[5], runs[4]).await;
+    assert_eq!(urls(&back), [vec![], vec!["/docs"], vec![]]);
+}
+
+async fn what_a_dropped_page_leads_to_is_not_removed_while_it_fails(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let all = [("/", 200, "a"), ("/hub", 200, "h"), ("/c", 200, "c")];
+    let mut at = now();
+    let failures: [(&[Page], &[&str]); 2] = [
+        (&all[..1], &["/hub"]),
+        (&[all[0], ("/hub", 503, "busy")], &[]),
+    ];
+    for (pages, failed) in failures {
+        let good = fire(&store, project, at).await;
+        let leased = lease(&store).await;
+        let mut dropped = batch(&leased, &all, &[]);
+        dropped.pages.remove(1);
+        dropped.progress.dropped = 1;
+        write(&store, dropped).await;
+        end(&store, &leased, true).await;
+        at += seconds(300);
+        let failing = fire(&store, project, at).await;
+        let leased = work(&store, pages, failed).await;
+        end(&store, &leased, true).await;
+        at += seconds(300);
+        let found = diff(&store, project, good, failing).await;
+        assert_eq!((urls(&found), found.unvisited.len()), (NOTHING, 1));
+        let back = diff(&store, project, failing, good).await;
+        assert_eq!((urls(&back), back.unchanged), (NOTHING, 1));
+    }
 }
 
 async fn a_run_that_has_not_begun_has_removed_nothing(options: Options) {

@@ -1,13 +1,17 @@
 //! Monitors and their fires.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::ids::RunId;
 use orbweaver_store::crawl::{Created, NewRun};
 use orbweaver_store::monitors::{
     CreatedMonitor, DueMonitor, Fired, Monitor, MonitorChange, NewMonitor, NextFire,
 };
 use orbweaver_store::{Options, Store};
 
-use super::{crawl, create, end, fire, new_monitor, now, open, project, seconds, work};
+use super::{
+    Page, batch, crawl, create, end, fire, lease, new_monitor, now, open, project, seconds, work,
+    write,
+};
 
 crate::support::on_both_databases! {
     monitors_are_capped_and_belong_to_their_project
@@ -18,6 +22,11 @@ crate::support::on_both_databases! {
     a_fire_happens_once_with_several_nodes
     a_fire_waits_for_a_slot_and_for_its_own_run
     only_a_run_with_content_becomes_a_baseline
+    a_run_without_its_seed_becomes_a_baseline
+    a_run_that_a_monitor_needs_is_told
+    a_run_that_waits_for_a_slot_takes_none_from_monitors
+    a_fire_is_put_off_once
+    a_monitor_of_a_long_url_fires
 }
 
 async fn monitors_are_capped_and_belong_to_their_project(options: Options) {
@@ -302,4 +311,175 @@ async fn only_a_run_with_content_becomes_a_baseline(options: Options) {
     at += seconds(300);
     let last = crawl(&store, project, at, &[("/", 404, "gone")]).await;
     assert_eq!(baseline(last).await, Some(partly));
+}
+
+async fn a_run_without_its_seed_becomes_a_baseline(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let mut at = now();
+    // Without the page of its seed, which a hook does not let be stored.
+    let mut without_seed = async |pages: &'static [Page]| {
+        let run = fire(&store, project, at).await;
+        at += seconds(300);
+        let leased = lease(&store).await;
+        let mut dropped = batch(&leased, pages, &[]);
+        dropped.pages.remove(0);
+        write(&store, dropped).await;
+        end(&store, &leased, true).await;
+        store.run(project, run).await.unwrap().unwrap()
+    };
+    let first = without_seed(&[("/", 200, "a"), ("/b", 200, "b")]).await;
+    let down = without_seed(&[("/", 503, "sorry"), ("/b", 200, "b")]).await;
+    let third = without_seed(&[("/", 200, "a"), ("/b", 200, "b")]).await;
+    let fourth = without_seed(&[("/", 200, "a"), ("/b", 200, "b")]).await;
+    assert_eq!(first.previous, None);
+    assert_eq!(down.previous, Some(first.id));
+    assert_eq!(third.previous, Some(first.id));
+    assert_eq!(fourth.previous, Some(third.id));
+
+    // A run of a sitemap has no seed.
+    let listed = NewMonitor {
+        seed_is_page: false,
+        ..new_monitor(project, at)
+    };
+    for monitor in store.monitors(project).await.unwrap() {
+        store.delete_monitor(project, monitor.id).await.unwrap();
+    }
+    create(&store, &listed, None).await.unwrap();
+    let partly = crawl(&store, project, at, &[("/", 503, "x"), ("/b", 200, "b")]).await;
+    at += seconds(300);
+    let down = crawl(&store, project, at, &[("/", 503, "x"), ("/b", 503, "x")]).await;
+    at += seconds(300);
+    let back = crawl(&store, project, at, &[("/", 200, "a"), ("/b", 200, "b")]).await;
+    for run in [down, back] {
+        let run = store.run(project, run).await.unwrap().unwrap();
+        assert_eq!(run.previous, Some(partly));
+    }
+}
+
+async fn a_run_that_a_monitor_needs_is_told(options: Options) {
+    let (store, project) = open(&options).await;
+    let monitor = create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let pages = [("/", 200, "a")];
+    let older = crawl(&store, project, now(), &pages).await;
+    let baseline = crawl(&store, project, now() + seconds(300), &pages).await;
+    let down = crawl(&store, project, now() + seconds(600), &[("/", 503, "x")]).await;
+    let told = async || -> Vec<(RunId, bool)> {
+        let (mut told, mut last) = (Vec::new(), None);
+        loop {
+            // One at a time: they have ended at the same time.
+            let before = now() + seconds(1);
+            let runs = store.runs_ended_before(before, last.as_ref(), 1).await;
+            let Some(run) = runs.unwrap().pop() else {
+                return told;
+            };
+            assert_eq!((run.project, run.finished_at), (project, now()));
+            told.push((run.run, run.is_needed));
+            last = Some(run);
+        }
+    };
+    let kept = [(older, false), (baseline, true), (down, false)];
+    assert_eq!(told().await, kept);
+    assert_eq!(store.runs_ended_before(now(), None, 9).await.unwrap(), []);
+
+    let oldest = async |needed| store.oldest_ended_run(project, needed).await.unwrap();
+    assert_eq!(oldest(false).await, Some(older));
+    store.delete_run(project, older, now()).await.unwrap();
+    assert_eq!(oldest(false).await, Some(down));
+    store.delete_run(project, down, now()).await.unwrap();
+    assert_eq!(
+        (oldest(false).await, oldest(true).await),
+        (None, Some(baseline))
+    );
+
+    // A run that has not ended needs it, too, whatever becomes of the monitor.
+    fire(&store, project, now() + seconds(900)).await;
+    store.delete_monitor(project, monitor.id).await.unwrap();
+    assert_eq!(told().await, [(baseline, true)]);
+    let leased = work(&store, &pages, &[]).await;
+    end(&store, &leased, true).await;
+    let last = leased.run.id;
+    assert_eq!(told().await, [(baseline, false), (last, false)]);
+}
+
+async fn a_run_that_waits_for_a_slot_takes_none_from_monitors(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let mut queued = Vec::new();
+    for seconds_on in 0..3 {
+        let new = NewRun {
+            enqueued_at: now() + seconds(seconds_on),
+            ..crate::crawls::new_run(project, "https://example.org/")
+        };
+        match store.queue_run(&new, Some(1), 9).await.unwrap() {
+            Created::New(run) => queued.push(run.id),
+            other => panic!("{other:?}"),
+        }
+    }
+    // The first one has the slot.
+    let active = async || store.due_projects(now()).await.unwrap()[0].active;
+    assert_eq!(active().await, 1);
+    assert_eq!(
+        store.admit_held_runs(project, Some(1), None).await.unwrap(),
+        0
+    );
+    let leased = lease(&store).await;
+    assert_eq!(leased.run.id, queued[0]);
+    end(&store, &leased, true).await;
+    assert_eq!(active().await, 0);
+
+    let admit = async |until| {
+        let admitted = store.admit_held_runs(project, Some(1), until).await;
+        admitted.unwrap()
+    };
+    assert_eq!(admit(Some(now())).await, 0);
+    let due = store.due_monitors(project, now(), 1).await.unwrap();
+    let next = Some(now() + seconds(300));
+    let fired = store
+        .fire_monitor(project, &due[0], next, Some(1), now())
+        .await;
+    let Fired::Started(run) = fired.unwrap() else {
+        panic!("it has the free slot");
+    };
+    let leased = work(&store, &[("/", 200, "a")], &[]).await;
+    assert_eq!(leased.run.id, run);
+    assert_eq!(admit(None).await, 0);
+    end(&store, &leased, true).await;
+    assert_eq!(admit(Some(now() + seconds(1))).await, 1);
+    assert_eq!(lease(&store).await.run.id, queued[1]);
+}
+
+async fn a_fire_is_put_off_once(options: Options) {
+    let (store, project) = open(&options).await;
+    let monitor = create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let due = store.due_monitors(project, now(), 1).await.unwrap();
+    let (next, later) = (now() + seconds(300), now() + seconds(600));
+    for to in [next, later] {
+        let put_off = store.put_off_monitor(project, &due[0], Some(to)).await;
+        put_off.unwrap();
+        let shown = store.monitor(project, monitor.id).await.unwrap().unwrap();
+        assert_eq!((shown.next_fires_at, shown.last_run), (Some(next), None));
+    }
+}
+
+async fn a_monitor_of_a_long_url_fires(options: Options) {
+    let (store, project) = open(&options).await;
+    let url = format!("https://example.org/?{}", crate::run_rows::long_text());
+    let monitor = NewMonitor {
+        url: url.clone(),
+        url_key: url.clone(),
+        ..new_monitor(project, now())
+    };
+    create(&store, &monitor, None).await.unwrap();
+    let run = fire(&store, project, now()).await;
+    let run = store.run(project, run).await.unwrap().unwrap();
+    assert_eq!(run.url, url);
 }

@@ -5,6 +5,7 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_store::crawl::{
     Committed, CrawledPage, Ending, FrontierChange, LeasedRun, NewFrontier, Progress, RunBatch,
+    is_unreliable,
 };
 use orbweaver_store::monitors::{CreatedMonitor, Fired, Monitor, NewMonitor};
 use orbweaver_store::{CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store};
@@ -128,16 +129,30 @@ fn key_hash(path: &str) -> u64 {
 /// Works on the run that has waited longest: stores the pages in their order of discovery, and
 /// `failed`, which could not be fetched.
 async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
-    let leased = store
-        .lease_run("worker", now(), now() + TimeDelta::days(400))
-        .await
-        .unwrap()
-        .unwrap();
+    let leased = lease(store).await;
+    write(store, batch(&leased, pages, failed)).await;
+    leased
+}
+
+/// Takes the run that has waited longest.
+async fn lease(store: &Store) -> LeasedRun {
+    let until = now() + TimeDelta::days(400);
+    let leased = store.lease_run("worker", now(), until).await;
+    leased.unwrap().expect("a run waits")
+}
+
+async fn write(store: &Store, batch: RunBatch) {
+    let written = store.commit_crawl(&[batch]).await.unwrap();
+    assert_eq!(written, [Committed::Written]);
+}
+
+/// What [`work`] writes.
+fn batch(leased: &LeasedRun, pages: &[Page], failed: &[&str]) -> RunBatch {
     let paths = pages
         .iter()
         .map(|(path, ..)| *path)
         .chain(failed.iter().copied());
-    let batch = RunBatch {
+    RunBatch {
         lease: leased.lease,
         progress: Progress {
             fetched: pages.len() as u64,
@@ -147,7 +162,7 @@ async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
         engine_state: None,
         pages: (0..)
             .zip(pages)
-            .map(|(seq, at)| page(&leased, seq, *at))
+            .map(|(seq, at)| page(leased, seq, *at))
             .collect(),
         discovered: (0..)
             .zip(paths)
@@ -161,27 +176,42 @@ async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
             .collect(),
         changes: (0_i64..)
             .take(pages.len() + failed.len())
-            .map(|seq| {
-                if usize::try_from(seq).unwrap() < pages.len() {
-                    FrontierChange::Done {
+            .map(|seq| match pages.get(usize::try_from(seq).unwrap()) {
+                // As the engine says of a seed.
+                Some((_, status, _)) if seq == 0 && is_unreliable(*status) => {
+                    FrontierChange::Unavailable {
                         seq,
                         redirect_to: None,
                     }
-                } else {
-                    FrontierChange::Failed { seq }
                 }
+                Some(_) => FrontierChange::Done {
+                    seq,
+                    redirect_to: None,
+                },
+                None => FrontierChange::Failed { seq },
             })
             .collect(),
         errors: Vec::new(),
         notes: Vec::new(),
         usage: Vec::new(),
         parts: Default::default(),
-    };
-    assert_eq!(
-        store.commit_crawl(&[batch]).await.unwrap(),
-        [Committed::Written]
-    );
-    leased
+    }
+}
+
+/// Adds a URL that redirects to a page.
+fn redirect(batch: &mut RunBatch, from: &str, to: &str) {
+    let seq = i64::try_from(batch.discovered.len()).unwrap();
+    batch.discovered.push(NewFrontier {
+        seq,
+        url: format!("https://example.org{from}"),
+        key_hash: key_hash(from),
+        depth: 1,
+        priority: 0,
+    });
+    batch.changes.push(FrontierChange::Done {
+        seq,
+        redirect_to: Some(key_hash(to)),
+    });
 }
 
 async fn end(store: &Store, leased: &LeasedRun, done: bool) {

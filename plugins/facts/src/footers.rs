@@ -1,0 +1,40 @@
+//! Whose a footer is: the page's own, or that of its text.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+/// Whether an element is the page's own footer, and not that of a post or an item.
+pub fn is_footer(node: Node<'_>, h1: Option<u32>) -> bool {
+    let named = |name: &str| name.eq_ignore_ascii_case("footer");
+    let is_footer = node.tag() == tag::FOOTER
+        || node.attr(attr::ROLE) == Some("contentinfo")
+        || node.tag() == tag::DIV
+            && (node.attr(attr::ID).is_some_and(named)
+                || node
+                    .attr(attr::CLASS)
+                    .is_some_and(|c| c.split_ascii_whitespace().any(named)));
+    let is_of_part = |around: Node<'_>| {
+        matches!(
+            around.tag(),
+            tag::ARTICLE | tag::LI | tag::BLOCKQUOTE | tag::TD
+        ) && !h1.is_some_and(|h1| (around.id()..around.end()).contains(&h1))
+    };
+    is_footer && !node.ancestors().take(32).any(is_of_part)
+}
+
+/// Whether a footer is that of the page's text: of the only `article` among the nodes that are looked
+/// at, as the HTML standard has it. Articles of comments are none.
+pub fn is_of_text(footer: Node<'_>, from: u32, to: u32) -> bool {
+    const LEVELS: usize = 32;
+    let mut around = footer.ancestors().take(LEVELS);
+    let Some(article) = around.find(|n| n.tag() == tag::ARTICLE) else {
+        return false;
+    };
+    let view = footer.view();
+    let is_other = |id: u32| {
+        view.node(id).is_some_and(|node| {
+            node.tag() == tag::ARTICLE && !article.contains(node) && !node.contains(article)
+        })
+    };
+    let is_comment = article.has_class("comment");
+    !is_comment && !around.any(|n| n.tag() == tag::ARTICLE) && !(from..to).any(is_other)
+}
