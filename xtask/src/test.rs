@@ -78,7 +78,8 @@ pub fn run(filter: Option<&str>) -> Result<()> {
 fn plugin_tests() -> Command {
     let mut tests = cargo(&root().join("plugins"));
     tests
-        .args(["test", "--workspace", "--all-features", "--target-dir"])
+        .args(["test", "--workspace", "--all-features", "--no-fail-fast"])
+        .arg("--target-dir")
         .arg(plugin_target_dir());
     tests
 }
@@ -95,6 +96,13 @@ fn test_threads() -> OsString {
 
 fn host_tests() -> Command {
     let mut tests = cargo(root());
-    tests.args(["test", "--workspace", "--profile", "bench"]);
+    // One run tells of every test that fails.
+    tests.args([
+        "test",
+        "--workspace",
+        "--profile",
+        "bench",
+        "--no-fail-fast",
+    ]);
     tests
 }

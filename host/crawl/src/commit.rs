@@ -64,6 +64,27 @@ pub(super) struct CommitItem {
     pub url_room: Option<OwnedSemaphorePermit>,
 }
 
+impl CommitItem {
+    /// An item of this run without changes. Its counts are those of when it is sent.
+    pub fn of(run: Arc<RunHandle>) -> Self {
+        Self {
+            run,
+            progress: Progress::default(),
+            engine_state: None,
+            page: None,
+            discovered: Vec::new(),
+            changes: Vec::new(),
+            errors: Vec::new(),
+            notes: Vec::new(),
+            reports: Vec::new(),
+            read: Vec::new(),
+            usage: None,
+            room: None,
+            url_room: None,
+        }
+    }
+}
+
 /// The sender's side of the queue, held by runs.
 #[derive(Clone, Debug)]
 pub(super) struct Committer {
@@ -311,19 +332,9 @@ mod tests {
         // An item that follows these waits for room.
         let run = RunHandle::new(lease, counts(3));
         let item = |plugin_errors, notes: Option<&str>| CommitItem {
-            run: Arc::clone(&run),
             progress: counts(plugin_errors),
             engine_state: notes.map(str::to_owned),
-            page: None,
-            discovered: Vec::new(),
-            changes: Vec::new(),
-            errors: Vec::new(),
-            notes: Vec::new(),
-            reports: Vec::new(),
-            read: Vec::new(),
-            usage: None,
-            room: None,
-            url_room: None,
+            ..CommitItem::of(Arc::clone(&run))
         };
         let mut items = vec![item(0, Some("a")), item(1, Some("b")), item(2, None)];
         let works: Vec<Work> = gather(&mut items).into_values().collect();

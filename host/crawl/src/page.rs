@@ -25,7 +25,7 @@ use indexmap::IndexMap;
 use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
 use orbweaver_pipeline::{
     AskedWith, Document, KeptContent, Rendering, SELECTORS_ROLE, STORED_KEY, blocking_of,
-    convert_document,
+    convert_document, log_failure,
 };
 use serde::Serialize;
 use tokio::time::Instant;
@@ -166,8 +166,9 @@ async fn extract(
             let json = answer
                 .map_err(|error| {
                     let url = &page.parts().url;
-                    tracing::warn!(role, %error, url, "an extractor failed");
                     let role = role_name(role);
+                    let plugin = shared.engine.role(role);
+                    log_failure(role, plugin.as_ref(), Some(url), &error);
                     report.extractor_failed(shared.subject(url, entry.hash), role, &error);
                 })
                 .unwrap_or_else(|()| Json::null());

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::blocking::blocking_of;
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extract::log_failure;
 use crate::extractor_cache::Keys;
 use crate::pipeline::Pipeline;
 use crate::roles::RoleRequest;
@@ -82,9 +83,9 @@ fn shown_as_it_is(text: &str) -> Arc<str> {
 
 async fn run(engine: &Engine, page: &Arc<Page>) -> Result<Json, String> {
     engine.await_role(DOCUMENT_ROLE).await;
-    if engine.role(DOCUMENT_ROLE).is_none() {
+    let Some(plugin) = engine.role(DOCUMENT_ROLE) else {
         return Err(format!("no plugin serves the role {DOCUMENT_ROLE}"));
-    }
+    };
     let call = RoleCall {
         role: DOCUMENT_ROLE.to_owned(),
         options: String::new(),
@@ -93,7 +94,7 @@ async fn run(engine: &Engine, page: &Arc<Page>) -> Result<Json, String> {
         Some(Ok(json)) => Ok(json),
         Some(Err(PluginError::Reported(error))) => Err(error.message),
         Some(Err(error)) => {
-            tracing::warn!(role = DOCUMENT_ROLE, %error, "a document was not converted");
+            log_failure(DOCUMENT_ROLE, Some(&plugin), None, &error);
             Err(match error {
                 PluginError::Limit(limit) => format!("its conversion costs too much: {limit}"),
                 PluginError::Trap(_) => "the converter failed on this file".to_owned(),

@@ -121,17 +121,22 @@ impl Pipeline {
 }
 
 fn failure(role: &str, plugin: Option<&PluginRef>, error: &PluginError) -> RoleError {
-    let name = plugin.map(|plugin| plugin.name.as_str());
-    // The author of a project's own plugin reads of it in its journal.
-    if plugin.is_some_and(|plugin| plugin.project.is_some()) {
-        tracing::debug!(role, plugin = name, %error, "an extractor failed");
-    } else {
-        tracing::warn!(role, plugin = name, %error, "an extractor failed");
-    }
+    log_failure(role, plugin, None, error);
     RoleError {
         role: role.to_owned(),
-        plugin: name.map(str::to_owned),
+        plugin: plugin.map(|plugin| plugin.name.clone()),
         code: error.kind().into(),
         message: error.to_string(),
+    }
+}
+
+/// Logs that an extractor failed. For a project's own it is a detail: its author reads of it in its journal,
+/// and projects can make any amount of such lines.
+pub fn log_failure(role: &str, plugin: Option<&PluginRef>, url: Option<&str>, error: &PluginError) {
+    let name = plugin.map(|plugin| plugin.name.as_str());
+    if plugin.is_some_and(|plugin| plugin.project.is_some()) {
+        tracing::debug!(role, plugin = name, url, %error, "an extractor failed");
+    } else {
+        tracing::warn!(role, plugin = name, url, %error, "an extractor failed");
     }
 }

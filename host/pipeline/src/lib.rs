@@ -49,6 +49,7 @@ pub use context::{Scans, ScansParts};
 pub use conversion::{ConvertedDocument, DOCUMENT_ROLE, convert_document, readable_page};
 pub use document::Document;
 pub use error::{FailureKind, ScanError};
+pub use extract::log_failure;
 pub use extract_fields::{
     ExtractRequest, ExtractSpec, Extracted, FieldError, PromptSpec, SELECTORS_ROLE, STORED_KEY,
     split_stored,

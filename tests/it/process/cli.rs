@@ -126,6 +126,24 @@ fn a_file_is_scanned_without_a_server() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["metadata"]["title"], "How orb weavers build");
 
+    let file = data.path().join("web.pdf");
+    std::fs::write(
+        &file,
+        crate::documents::pdf("Webs", "Silk holds.", "/radii"),
+    )
+    .unwrap();
+    let output = run(&data, &["scan", &file.to_string_lossy()]);
+    let markdown = String::from_utf8_lossy(&output.stdout);
+    assert!(markdown.contains("Silk holds."), "{output:?}");
+    std::fs::write(&file, b"%PDF-1.7 torn").unwrap();
+    let output = run(&data, &["scan", &file.to_string_lossy()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.contains("has no markdown: the body is application/pdf"),
+        "{said}"
+    );
+
     let missing = run(&data, &["scan", "nothing.html"]);
     assert_eq!(missing.status.code(), Some(1));
     let private = run(&data, &["scan", "http://10.0.0.1/"]);

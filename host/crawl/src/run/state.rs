@@ -13,7 +13,7 @@ use orbweaver_engine::RunRef;
 use orbweaver_fetch::{CookieJar, RobotsRead};
 use orbweaver_pipeline::blocking_of;
 use orbweaver_store::Topic;
-use orbweaver_store::crawl::{FailedUrl, FrontierChange, LeasedPart, LeasedRun, Progress};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, LeasedPart, LeasedRun};
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -370,21 +370,7 @@ impl Crawler {
 
     /// An empty item of this run.
     pub(super) fn item(&self) -> CommitItem {
-        CommitItem {
-            run: Arc::clone(&self.handle),
-            progress: Progress::default(),
-            engine_state: None,
-            page: None,
-            discovered: Vec::new(),
-            changes: Vec::new(),
-            errors: Vec::new(),
-            notes: Vec::new(),
-            reports: Vec::new(),
-            read: Vec::new(),
-            usage: None,
-            room: None,
-            url_room: None,
-        }
+        CommitItem::of(Arc::clone(&self.handle))
     }
 
     /// Hands an item over, with the counts and the notes as they are now.

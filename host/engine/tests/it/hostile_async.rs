@@ -309,10 +309,10 @@ async fn thousands_of_parallel_host_calls_end_the_call() {
         .run_actor("good-actor", &input, Arc::new(Silent))
         .await
         .unwrap_err();
-    // Whichever is reached first: the limit of handles, or the time limit.
+    // Whichever is reached first: the limit of handles, or a time limit.
     let limit = matches!(
         error,
-        PluginError::Limit(Limit::Handles(1_000) | Limit::Wall(_))
+        PluginError::Limit(Limit::Handles(1_000) | Limit::Wall(_) | Limit::Cpu(_))
     );
     assert!(limit, "{error:?}");
     assert_nothing_is_left(&engine).await;

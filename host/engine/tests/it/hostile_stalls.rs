@@ -1,6 +1,7 @@
 //! Actors that begin work of the host and then stand still, so that nobody polls its futures: the work goes on,
 //! and what it shares with other calls is not kept from them.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -133,6 +134,7 @@ async fn stall(how: &str) {
     let input = json!(how);
     let stalled = engine.of_project(ProjectId(1));
     let stalled = stalled.run_actor(ACTOR, &input, Arc::<Shared>::clone(&host));
+    let mut stalled = pin!(stalled);
     let others = async {
         host.stalled.notified().await;
         let answered = others_are_answered(&engine, &host);
@@ -140,7 +142,11 @@ async fn stall(how: &str) {
         host.release();
         answered.expect("the stalled actor keeps others from what they share");
     };
-    let (output, ()) = tokio::join!(stalled, others);
+    tokio::select! {
+        output = &mut stalled => panic!("it does not stand still: {output:?}"),
+        () = others => {}
+    }
+    let output = stalled.await;
     let answers = if how == "wait" { 17 } else { 16 };
     let expected = format!(r#"{{"answered":{answers},"refused":0}}"#);
     assert_eq!(output.unwrap().json, expected.as_str());

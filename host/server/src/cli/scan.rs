@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use orbweaver_core::content;
 use orbweaver_engine::{EngineConfig, Kind, file_name};
 use orbweaver_fetch::Request;
 use orbweaver_store::CloudMode;
@@ -21,7 +22,8 @@ use super::remote::Place;
 use crate::telemetry;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_pipeline::{
-    self as pipeline, Besides, Content, Document, Pipeline, PipelineSettings, RoleRequest, Site,
+    self as pipeline, Besides, Content, DOCUMENT_ROLE, Document, Pipeline, PipelineSettings,
+    RoleRequest, Site,
 };
 
 /// A start that takes longer than this prints the reason.
@@ -148,7 +150,7 @@ impl Scan {
         telemetry::start_logs(&config.log)?;
         let mut settings = config.pipeline();
         settings.plugins.only_files = Some(self.files(&settings.plugins));
-        let pipeline = start(settings).await?;
+        let mut pipeline = start(settings.clone()).await?;
         let remote = is_url(&self.source);
         let mut document = if remote {
             self.fetch(&pipeline).await?
@@ -157,6 +159,13 @@ impl Scan {
         };
         if self.fail && document.status >= 400 {
             bail!("{} answers with status {}", self.source, document.status);
+        }
+        // Few sources need the converter, and no plugin takes longer to compile.
+        if document.kind == content::Kind::Document {
+            let converter = extractor_file(&settings.plugins, DOCUMENT_ROLE);
+            let files = &mut settings.plugins.only_files;
+            files.get_or_insert_default().push(converter);
+            pipeline = start(settings).await?;
         }
         match self.format().role() {
             None => self.whole(&pipeline, &mut document, remote).await,
@@ -188,11 +197,8 @@ impl Scan {
                 requests.map(|request| request.role).collect()
             }
         };
-        roles
-            .iter()
-            .map(|role| plugins.roles.get(role).unwrap_or(role))
-            .map(|name| file_name(Kind::Extractor, name))
-            .collect()
+        let roles = roles.iter();
+        roles.map(|role| extractor_file(plugins, role)).collect()
     }
 
     fn content(&self) -> Content {
@@ -287,9 +293,17 @@ impl Scan {
             bail!("{role}: {}", error.message);
         }
         let Some(json) = outcome.role(role) else {
-            bail!("{} is not HTML, so it has no {role}", self.source);
+            return Err(self.has_no(role, document.notice().as_deref()));
         };
         self.show(json.get())
+    }
+
+    /// The error of a source that gives nothing in the chosen format.
+    fn has_no(&self, role: &str, notice: Option<&str>) -> anyhow::Error {
+        match notice {
+            Some(notice) => anyhow::anyhow!("{} has no {role}: {notice}", self.source),
+            None => anyhow::anyhow!("{} has no {role}", self.source),
+        }
     }
 
     fn show(&self, json: &str) -> anyhow::Result<String> {
@@ -325,6 +339,12 @@ async fn start(settings: PipelineSettings) -> anyhow::Result<Pipeline> {
             starting.await
         }
     }
+}
+
+/// The file of the plugin that serves a role.
+fn extractor_file(plugins: &EngineConfig, role: &str) -> String {
+    let name = plugins.roles.get(role).map_or(role, String::as_str);
+    file_name(Kind::Extractor, name)
 }
 
 fn line(link: &Value) -> String {

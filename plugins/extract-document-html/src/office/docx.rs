@@ -1,17 +1,22 @@
-//! DOCX: the main part with its styles, lists and links.
+//! DOCX: the main part with its styles, lists, links and notes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use orbweaver_sdk::Error;
 
 use super::archive::Archive;
-use super::sink::{Kind, Paragraph, Sink};
+use super::notes::Notes;
+use super::numbering::Numbering;
+use super::sink::{Kind, MAX_OPEN, Paragraph, Sink};
+use super::table::{Cell, Merge};
 use crate::Converted;
 use crate::html::Head;
 use crate::xml::{Element, Xml, local, read};
 
 /// Styles that are followed from one to the next.
 const MAX_INHERITANCE: usize = 20;
+/// Longest URL of a link, in bytes.
+const MAX_TARGET: usize = 8 << 10;
 
 pub(super) fn convert(archive: &Archive<'_>) -> Result<Converted, Error> {
     let main = main_part(archive)?;
@@ -25,23 +30,37 @@ pub(super) fn convert(archive: &Archive<'_>) -> Result<Converted, Error> {
     let file = main.rsplit('/').next().unwrap_or_default();
     let mut reader = Reader {
         styles: styles(&part("styles.xml")?.unwrap_or_default()),
-        numbering: numbering(&part("numbering.xml")?.unwrap_or_default()),
+        numbering: Numbering::read(&part("numbering.xml")?.unwrap_or_default()),
         targets: targets(&part(&format!("_rels/{file}.rels"))?.unwrap_or_default()),
         ..Reader::default()
     };
     let end = read(&text, |event| reader.event(event));
     reader.end_paragraph();
-    let (body, whole) = reader.sink.finish();
+    let (mut body, mut whole) = std::mem::take(&mut reader.sink).finish();
     if body.is_empty() && !end {
         return Err(Error::failed(
             "the DOCX is damaged: its text cannot be read",
         ));
     }
+    let marks = reader.marks.len();
+    for (part_of, name) in [(Part::Footnotes, "footnotes"), (Part::Endnotes, "endnotes")] {
+        if reader.marks.keys().any(|(part, _)| *part == part_of) {
+            // Notes that cannot be read do not keep the text from being read.
+            let text = part(&format!("{name}.xml")).unwrap_or_default();
+            let links = part(&format!("_rels/{name}.xml.rels")).unwrap_or_default();
+            reader.targets = targets(&links.unwrap_or_default());
+            reader.notes(part_of, &text.unwrap_or_default(), body.len());
+        }
+    }
+    let lack_notes = reader.notes.count() < marks;
+    whole &= reader.notes.write(&mut body);
     let mut notice = "converted from a DOCX document".to_owned();
     if !end {
         notice.push_str("; it is damaged after what was read");
     } else if !whole {
         notice.push_str("; the text beyond 8 MiB was left out");
+    } else if lack_notes {
+        notice.push_str("; some of its notes cannot be read");
     }
     Ok(Converted {
         html: head(&archive.text("docProps/core.xml")?.unwrap_or_default()).document(&body),
@@ -72,7 +91,7 @@ fn main_part(archive: &Archive<'_>) -> Result<String, Error> {
 #[derive(Default)]
 struct Style {
     heading: Option<usize>,
-    list: Option<(String, usize)>,
+    list: Option<(u32, usize)>,
     based_on: Option<String>,
 }
 
@@ -109,45 +128,11 @@ fn styles(xml: &str) -> HashMap<String, Style> {
             }
             "basedOn" => style.based_on = Some(value()),
             "ilvl" => level = value().parse().unwrap_or(0),
-            "numId" => style.list = Some((value(), level)),
+            "numId" => style.list = value().parse().ok().map(|list| (list, level)),
             _ => {}
         }
     });
     styles
-}
-
-/// Whether the items are numbered, by the number of the list and the level.
-fn numbering(xml: &str) -> BTreeMap<(String, usize), bool> {
-    let mut formats: BTreeMap<(String, usize), bool> = BTreeMap::new();
-    let mut lists: Vec<(String, String)> = Vec::new();
-    let (mut current, mut number, mut level) = (String::new(), String::new(), 0);
-    read(xml, |event| {
-        let Xml::Start(element) = event else { return };
-        let value = || element.attribute("val").unwrap_or_default();
-        match element.local() {
-            "abstractNum" => current = element.attribute("abstractNumId").unwrap_or_default(),
-            "lvl" => {
-                level = element
-                    .attribute("ilvl")
-                    .and_then(|l| l.parse().ok())
-                    .unwrap_or(0)
-            }
-            "numFmt" => {
-                let ordered = !matches!(value().as_str(), "bullet" | "none");
-                formats.insert((current.clone(), level), ordered);
-            }
-            "num" => number = element.attribute("numId").unwrap_or_default(),
-            "abstractNumId" => lists.push((number.clone(), value())),
-            _ => {}
-        }
-    });
-    let of_lists = lists.iter().flat_map(|(number, list)| {
-        (0..9).filter_map(|level| {
-            let ordered = formats.get(&(list.clone(), level))?;
-            Some(((number.clone(), level), *ordered))
-        })
-    });
-    of_lists.collect()
 }
 
 /// URLs outside of the document, by the id of the relationship.
@@ -159,7 +144,10 @@ fn targets(xml: &str) -> HashMap<String, String> {
             && element.attribute("TargetMode").as_deref() == Some("External")
             && let (Some(id), Some(target)) = (element.attribute("Id"), element.attribute("Target"))
         {
-            targets.insert(id, target);
+            // One long target may have many links.
+            if target.len() <= MAX_TARGET {
+                targets.insert(id, target);
+            }
         }
     });
     targets
@@ -195,16 +183,44 @@ struct Open {
     paragraph: Paragraph,
     style: String,
     heading: Option<usize>,
-    list: Option<String>,
+    list: Option<u32>,
     level: usize,
+    /// Whether its properties are being read.
+    in_properties: bool,
+    /// Whether its end was deleted: with its text, it is gone.
+    end_deleted: bool,
+}
+
+impl Open {
+    /// Whether it was deleted.
+    fn is_gone(&self) -> bool {
+        self.end_deleted && self.paragraph.is_empty()
+    }
+}
+
+/// A part of the archive with text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Part {
+    #[default]
+    Main,
+    Footnotes,
+    Endnotes,
 }
 
 #[derive(Default)]
 struct Reader {
     styles: HashMap<String, Style>,
-    numbering: BTreeMap<(String, usize), bool>,
+    numbering: Numbering,
     targets: HashMap<String, String>,
     sink: Sink,
+    part: Part,
+    /// The numbers of notes, by the part and their ids in it: the order of their marks in the text.
+    marks: HashMap<(Part, i64), u32>,
+    notes: Notes,
+    /// The number of the note that is being read.
+    note: Option<u32>,
+    /// Bytes of HTML written before the notes.
+    before_notes: usize,
     /// Paragraphs within paragraphs are those of text boxes.
     open: Vec<Open>,
     /// Whether text is that of the document: within `t`.
@@ -243,32 +259,63 @@ impl Reader {
     fn start(&mut self, element: &Element<'_>) {
         let value = || element.attribute("val").unwrap_or_default();
         match element.local() {
-            "p" if element.name() != "a:p" => self.open.push(Open::default()),
-            "Fallback" | "del" | "moveFrom" => self.skipped = 1,
+            "p" if element.name() != "a:p" => {
+                if self.open.len() < MAX_OPEN {
+                    self.open.push(Open::default());
+                }
+            }
+            "Fallback" | "del" | "moveFrom" => {
+                self.skipped = 1;
+                if let Some(open) = self.open.last_mut() {
+                    open.end_deleted |= open.in_properties;
+                }
+            }
+            // Properties as they were before a change.
+            name if name.ends_with("PrChange") => self.skipped = 1,
             "t" => self.in_text = true,
-            "tbl" => self.sink.tag("<table>\n"),
-            "tr" => self.sink.tag("<tr>"),
-            "tc" => self.sink.tag("<td>"),
+            "tbl" => self.sink.table(),
+            "tr" => {
+                self.sink.set_head(false);
+                self.sink.row(1);
+            }
+            "tblHeader" => self.sink.set_head(!is_off(&value())),
+            "gridBefore" => self.sink.skip_columns(value().parse().unwrap_or(0)),
+            "tc" => self.sink.cell(Cell::new(1, 1, 1)),
+            "gridSpan" => {
+                if let Some(cell) = self.sink.unwritten_cell() {
+                    cell.columns = value().parse().unwrap_or(1);
+                }
+            }
+            "vMerge" => {
+                if let Some(cell) = self.sink.unwritten_cell() {
+                    cell.merge = match value().as_str() {
+                        "restart" => Merge::Begins,
+                        _ => Merge::Continues,
+                    };
+                }
+            }
+            "footnote" | "endnote" if self.part != Part::Main => self.start_note(element),
+            "footnoteReference" => self.mark(Part::Footnotes, element),
+            "endnoteReference" => self.mark(Part::Endnotes, element),
             "instrText" => self.field = Some(String::new()),
             name => {
                 let Some(open) = self.open.last_mut() else {
                     return;
                 };
                 match name {
+                    "pPr" => open.in_properties = true,
                     "pStyle" => open.style = value(),
                     "outlineLvl" => {
                         open.heading = value().parse().ok().map(|level: usize| level + 1)
                     }
                     "ilvl" => open.level = value().parse().unwrap_or(0),
-                    "numId" => open.list = Some(value()),
+                    "numId" => open.list = value().parse().ok(),
                     "tab" => open.paragraph.text(" "),
                     "br" | "cr" => open.paragraph.line_break(),
                     "noBreakHyphen" => open.paragraph.text("-"),
                     "hyperlink" => {
-                        let target = element
-                            .attribute("id")
-                            .and_then(|id| self.targets.get(&id).cloned());
-                        open.paragraph.link(&target.unwrap_or_default());
+                        let target = element.attribute("id").and_then(|id| self.targets.get(&id));
+                        open.paragraph.link(target.map_or("", String::as_str));
                     }
                     "fldSimple" => {
                         let url = element
@@ -289,9 +336,15 @@ impl Reader {
         match name {
             "p" => self.end_paragraph(),
             "t" => self.in_text = false,
-            "tbl" => self.sink.tag("</table>\n"),
-            "tr" => self.sink.tag("</tr>\n"),
-            "tc" => self.sink.tag("</td>"),
+            "pPr" => {
+                if let Some(open) = self.open.last_mut() {
+                    open.in_properties = false;
+                }
+            }
+            "tbl" => self.sink.end_table(),
+            "tr" => self.sink.end_row(),
+            "tc" => self.sink.end_cell(),
+            "footnote" | "endnote" => self.end_note(),
             "hyperlink" | "fldSimple" => {
                 if let Some(open) = self.open.last_mut() {
                     open.paragraph.end_link();
@@ -313,35 +366,88 @@ impl Reader {
         self.sink.paragraph(open.paragraph, kind);
     }
 
+    /// Writes the mark of a note into the text; marks within notes are left out.
+    fn mark(&mut self, part: Part, element: &Element<'_>) {
+        let id = element.attribute("id").and_then(|id| id.parse().ok());
+        let Some(id) = id.filter(|_| self.part == Part::Main && self.sink.has_room()) else {
+            return;
+        };
+        let Some(open) = self.open.last_mut() else {
+            return;
+        };
+        let next = u32::try_from(self.marks.len() + 1).unwrap_or(u32::MAX);
+        let number = *self.marks.entry((part, id)).or_insert(next);
+        open.paragraph.note(number);
+    }
+
+    /// Reads the notes of a part to which the text refers, beside so many bytes of HTML.
+    fn notes(&mut self, part: Part, xml: &str, written: usize) {
+        self.part = part;
+        self.before_notes = written;
+        self.skipped = 0;
+        self.in_text = false;
+        self.field = None;
+        self.open.clear();
+        read(xml, |event| self.event(event));
+        self.end_note();
+    }
+
+    fn start_note(&mut self, element: &Element<'_>) {
+        self.end_note();
+        let id = element.attribute("id").and_then(|id| id.parse().ok());
+        self.note = id.and_then(|id| self.marks.get(&(self.part, id)).copied());
+        if self.note.is_some() {
+            self.sink = Sink::beside(self.before_notes.saturating_add(self.notes.bytes()));
+        } else {
+            // The lines between text and notes are written as notes, too.
+            self.skipped = 1;
+        }
+    }
+
+    fn end_note(&mut self) {
+        let Some(number) = self.note.take() else {
+            return;
+        };
+        while !self.open.is_empty() {
+            self.end_paragraph();
+        }
+        self.notes.add(number, std::mem::take(&mut self.sink));
+    }
+
     /// What the paragraph is, by itself or by its style and those that this is based on.
-    fn kind(&self, open: &Open) -> Kind {
+    fn kind(&mut self, open: &Open) -> Kind {
         let mut heading = open.heading.filter(|level| *level <= 9);
-        let mut list = open.list.clone().map(|list| (list, open.level));
-        let mut name = open.style.clone();
+        let mut list = open.list.map(|list| (list, open.level));
+        let mut name = open.style.as_str();
         for _ in 0..MAX_INHERITANCE {
-            let Some(style) = self.styles.get(&name) else {
+            let Some(style) = self.styles.get(name) else {
                 break;
             };
             heading = heading.or(style.heading);
-            if list.is_none() {
-                list.clone_from(&style.list);
-            }
+            list = list.or(style.list);
             match &style.based_on {
-                Some(next) => name.clone_from(next),
+                Some(next) => name = next,
                 None => break,
             }
         }
-        if let Some(level) = heading {
-            return Kind::Heading(level);
-        }
-        match list.filter(|(list, _)| list != "0") {
-            Some((list, level)) => {
-                let ordered = self.numbering.get(&(list, level)).copied().unwrap_or(false);
-                Kind::Item(level, ordered)
-            }
-            None => Kind::Plain,
+        let list = list.filter(|(list, _)| *list != 0 && !open.is_gone());
+        // Headings are counted with the items of their list.
+        let item = list.map(|(list, level)| (level, self.numbering.count(list, level)));
+        match (heading, item) {
+            (Some(level), _) => Kind::Heading(level),
+            (None, Some((level, (ordered, number)))) => Kind::Item {
+                level,
+                ordered,
+                number,
+            },
+            (None, None) => Kind::Plain,
         }
     }
+}
+
+/// Whether a property is switched off.
+fn is_off(value: &str) -> bool {
+    matches!(value, "0" | "false" | "off")
 }
 
 /// The URL of a field's instruction, if it is a link.

@@ -2,8 +2,11 @@
 
 mod archive;
 mod docx;
+mod notes;
+mod numbering;
 mod odt;
 mod sink;
+mod table;
 
 use orbweaver_sdk::Error;
 

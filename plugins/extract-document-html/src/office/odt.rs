@@ -1,9 +1,13 @@
 //! ODT: the text of `content.xml`, and the properties of `meta.xml`.
 
+use std::collections::HashSet;
+
 use orbweaver_sdk::Error;
 
 use super::archive::Archive;
-use super::sink::{Kind, Paragraph, Sink};
+use super::notes::Notes;
+use super::sink::{Kind, MAX_OPEN, Paragraph, Sink};
+use super::table::Cell;
 use crate::Converted;
 use crate::html::Head;
 use crate::xml::{Element, Xml, local, read};
@@ -17,10 +21,12 @@ pub(super) fn convert(archive: &Archive<'_>) -> Result<Converted, Error> {
             "the archive is an OpenDocument file, but no text document",
         ));
     }
+    reader.end_note();
     while !reader.open.is_empty() {
         reader.end_paragraph();
     }
-    let (body, whole) = reader.sink.finish();
+    let (mut body, mut whole) = reader.sink.finish();
+    whole &= reader.notes.write(&mut body);
     let mut notice = "converted from an ODT document".to_owned();
     if !end {
         notice.push_str("; it is damaged after what was read");
@@ -64,6 +70,14 @@ fn head(xml: &str) -> Head {
     head
 }
 
+/// The text around a note.
+struct Interrupted {
+    sink: Sink,
+    lists: Vec<bool>,
+    /// Paragraphs that are open.
+    open: usize,
+}
+
 #[derive(Default)]
 struct Reader {
     sink: Sink,
@@ -71,10 +85,15 @@ struct Reader {
     is_text: bool,
     /// Paragraphs within paragraphs are those of notes and frames.
     open: Vec<(Paragraph, Kind)>,
+    notes: Notes,
+    /// Marks of notes in the text.
+    marks: u32,
+    /// The note that is being read: what it interrupts.
+    note: Option<Interrupted>,
     /// Names of the styles of the lists that are open.
     lists: Vec<bool>,
     /// Styles of lists whose items are numbered.
-    numbered: Vec<String>,
+    numbered: HashSet<String>,
     style: String,
     skipped: usize,
 }
@@ -107,21 +126,24 @@ impl Reader {
             "text:list-level-style-number"
                 if element.attribute("level").as_deref() == Some("1") =>
             {
-                self.numbered.push(self.style.clone());
+                self.numbered.insert(self.style.clone());
             }
             "text:h" => {
                 let level = element
                     .attribute("outline-level")
                     .and_then(|level| level.parse().ok());
-                self.open
-                    .push((Paragraph::default(), Kind::Heading(level.unwrap_or(1))));
+                self.begin_paragraph(Kind::Heading(level.unwrap_or(1)));
             }
             "text:p" => {
                 let kind = match self.lists.last() {
-                    Some(ordered) => Kind::Item(self.lists.len() - 1, *ordered),
+                    Some(ordered) => Kind::Item {
+                        level: self.lists.len() - 1,
+                        ordered: *ordered,
+                        number: None,
+                    },
                     None => Kind::Plain,
                 };
-                self.open.push((Paragraph::default(), kind));
+                self.begin_paragraph(kind);
             }
             "text:list" => {
                 let style = element.attribute("style-name");
@@ -131,11 +153,20 @@ impl Reader {
                 };
                 self.lists.push(ordered);
             }
-            "table:table" => self.sink.tag("<table>\n"),
-            "table:table-row" => self.sink.tag("<tr>"),
-            "table:table-cell" => self.sink.tag("<td>"),
-            // Comments, deleted text, and the numbers of notes.
-            "office:annotation" | "text:tracked-changes" | "text:note-citation" => self.skipped = 1,
+            "table:table" => self.sink.table(),
+            "table:table-header-rows" => self.sink.set_head(true),
+            "table:table-row" => self.sink.row(count(element, "number-rows-repeated")),
+            "table:table-cell" => self.sink.cell(Cell::new(
+                count(element, "number-columns-spanned"),
+                count(element, "number-rows-spanned"),
+                count(element, "number-columns-repeated"),
+            )),
+            "text:note" => self.start_note(),
+            // Comments, deleted text, the numbers of notes, and cells below others.
+            "office:annotation"
+            | "text:tracked-changes"
+            | "text:note-citation"
+            | "table:covered-table-cell" => self.skipped = 1,
             name => {
                 let Some((paragraph, _)) = self.open.last_mut() else {
                     return;
@@ -165,10 +196,50 @@ impl Reader {
                     paragraph.end_link();
                 }
             }
-            "table:table" => self.sink.tag("</table>\n"),
-            "table:table-row" => self.sink.tag("</tr>\n"),
-            "table:table-cell" => self.sink.tag("</td>"),
+            "table:table" => self.sink.end_table(),
+            "table:table-header-rows" => self.sink.set_head(false),
+            "table:table-row" => self.sink.end_row(),
+            "table:table-cell" => self.sink.end_cell(),
+            "text:note" => self.end_note(),
             _ => {}
+        }
+    }
+
+    /// Writes the mark of a note, and begins the note apart from the text; notes have none.
+    fn start_note(&mut self) {
+        let has_room = self.note.is_none() && self.sink.has_room();
+        let open = self.open.len();
+        let Some((paragraph, _)) = self.open.last_mut().filter(|_| has_room) else {
+            self.skipped = 1;
+            return;
+        };
+        self.marks += 1;
+        paragraph.note(self.marks);
+        let note = Sink::beside(self.sink.written());
+        self.note = Some(Interrupted {
+            sink: std::mem::replace(&mut self.sink, note),
+            lists: std::mem::take(&mut self.lists),
+            open,
+        });
+    }
+
+    fn end_note(&mut self) {
+        let Some(around) = self.note.take() else {
+            return;
+        };
+        while self.open.len() > around.open {
+            self.end_paragraph();
+        }
+        let note = std::mem::replace(&mut self.sink, around.sink);
+        self.lists = around.lists;
+        let before = self.notes.bytes();
+        self.notes.add(self.marks, note);
+        self.sink.add_elsewhere(self.notes.bytes() - before);
+    }
+
+    fn begin_paragraph(&mut self, kind: Kind) {
+        if self.open.len() < MAX_OPEN {
+            self.open.push((Paragraph::default(), kind));
         }
     }
 
@@ -177,4 +248,10 @@ impl Reader {
             self.sink.paragraph(paragraph, kind);
         }
     }
+}
+
+/// How often something is there, or how far it reaches: once where nothing is said.
+fn count(element: &Element<'_>, name: &str) -> usize {
+    let count = element.attribute(name).and_then(|count| count.parse().ok());
+    count.unwrap_or(1)
 }

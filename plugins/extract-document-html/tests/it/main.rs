@@ -9,6 +9,9 @@
 mod feeds;
 mod hostile;
 mod office;
+mod office_notes;
+mod office_numbers;
+mod office_tables;
 mod pdf;
 mod pdf_file;
 

@@ -22,42 +22,79 @@ fn archive(parts: &[(&str, &str)]) -> Vec<u8> {
 
 const TYPES: (&str, &str) = ("[Content_Types].xml", "<Types/>");
 
-fn docx(body: &str) -> Vec<u8> {
-    let document = format!("<w:document><w:body>{body}</w:body></w:document>");
-    archive(&[
-        TYPES,
-        (
-            "_rels/.rels",
-            r#"<Relationships><Relationship Id="r" Type="http://x/officeDocument" Target="word/document.xml"/></Relationships>"#,
-        ),
-        ("word/document.xml", &document),
-        (
-            "word/styles.xml",
-            r#"<w:styles><w:style w:styleId="H2"><w:name w:val="heading 2"/></w:style>
-               <w:style w:styleId="Own"><w:name w:val="Own"/><w:basedOn w:val="H2"/></w:style></w:styles>"#,
-        ),
-        (
-            "word/numbering.xml",
-            r#"<w:numbering><w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>
-               <w:lvl w:ilvl="1"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>
-               <w:num w:numId="7"><w:abstractNumId w:val="0"/></w:num></w:numbering>"#,
-        ),
-        (
-            "word/_rels/document.xml.rels",
-            r#"<Relationships><Relationship Id="rId1" TargetMode="External" Target="https://e.org/?a=1&amp;b"/></Relationships>"#,
-        ),
-        (
-            "docProps/core.xml",
-            "<cp:coreProperties><dc:title>The T</dc:title><dc:creator>Eve</dc:creator>\
-             <dcterms:created>2024-01-01T00:00:00Z</dcterms:created></cp:coreProperties>",
-        ),
-    ])
+pub(super) fn docx(body: &str) -> Vec<u8> {
+    docx_with(body, &[])
 }
 
-fn item(level: u8, text: &str) -> String {
+/// A DOCX with further parts, before those that every one has: the first of a name counts.
+pub(super) fn docx_with(body: &str, parts: &[(&str, &str)]) -> Vec<u8> {
+    let document = format!("<w:document><w:body>{body}</w:body></w:document>");
+    let parts = [
+        parts,
+        &[
+            TYPES,
+            (
+                "_rels/.rels",
+                r#"<Relationships><Relationship Id="r" Type="http://x/officeDocument" Target="word/document.xml"/></Relationships>"#,
+            ),
+            ("word/document.xml", &document),
+            (
+                "word/styles.xml",
+                r#"<w:styles><w:style w:styleId="H2"><w:name w:val="heading 2"/></w:style>
+               <w:style w:styleId="Own"><w:name w:val="Own"/><w:basedOn w:val="H2"/></w:style></w:styles>"#,
+            ),
+            (
+                "word/numbering.xml",
+                r#"<w:numbering><w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>
+               <w:lvl w:ilvl="1"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>
+               <w:num w:numId="7"><w:abstractNumId w:val="0"/></w:num></w:numbering>"#,
+            ),
+            (
+                "word/_rels/document.xml.rels",
+                r#"<Relationships><Relationship Id="rId1" TargetMode="External" Target="https://e.org/?a=1&amp;b"/></Relationships>"#,
+            ),
+            (
+                "docProps/core.xml",
+                "<cp:coreProperties><dc:title>The T</dc:title><dc:creator>Eve</dc:creator>\
+             <dcterms:created>2024-01-01T00:00:00Z</dcterms:created></cp:coreProperties>",
+            ),
+        ],
+    ];
+    archive(&parts.concat())
+}
+
+pub(super) fn odt(text: &str) -> Vec<u8> {
+    let content = format!(
+        "<office:document-content><office:body><office:text>{text}</office:text></office:body></office:document-content>"
+    );
+    archive(&[("content.xml", &content)])
+}
+
+/// The body of the HTML.
+pub(super) fn body(file: &[u8]) -> String {
+    let (html, _) = convert(file).expect("a document");
+    let (_, body) = html.split_once("<body>\n").expect("a body");
+    body.replace("</body></html>\n", "")
+}
+
+pub(super) fn paragraph(text: &str) -> String {
+    format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")
+}
+
+pub(super) fn item(level: u8, text: &str) -> String {
+    item_of(7, level, text)
+}
+
+pub(super) fn item_of(list: u32, level: u8, text: &str) -> String {
     format!(
-        r#"<w:p><w:pPr><w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="7"/></w:numPr></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"#
+        r#"<w:p><w:pPr><w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{list}"/></w:numPr></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"#
     )
+}
+
+/// A cell of a DOCX with its properties.
+pub(super) fn cell(properties: &str, text: &str) -> String {
+    let paragraph = paragraph(text);
+    format!("<w:tc><w:tcPr>{properties}</w:tcPr>{paragraph}</w:tc>")
 }
 
 #[test]

@@ -58,7 +58,8 @@ impl Scan {
                 .filter(|value| !value.is_null()),
         };
         let Some(found) = found else {
-            bail!("{} is not HTML, so it has no {role}", self.source);
+            let notice = member("notice").and_then(Value::as_str);
+            return Err(self.has_no(role, notice));
         };
         Ok(match (format, found) {
             (Format::Links, Value::Array(links)) => {
