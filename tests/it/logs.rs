@@ -33,6 +33,20 @@ async fn authenticated_requests_are_listed_newest_first() {
 }
 
 #[tokio::test]
+async fn a_key_in_a_path_is_logged_by_its_prefix() {
+    let service = Service::start().await;
+    let client = service.client();
+    let path = format!("/v1/keys/{KEY}");
+    client
+        .send("DELETE", &path, &[], b"")
+        .await
+        .error(404, "NOT_FOUND");
+    let items = client.get("/v1/logs").await.ok()["items"].clone();
+    assert_eq!(items[0]["path"], format!("/v1/keys/{}…", &KEY[..12]));
+    assert_eq!(items[0]["status"], 404);
+}
+
+#[tokio::test]
 async fn a_request_whose_client_hangs_up_is_listed_and_measured() {
     let service = Service::with(|config| {
         config.metrics.listen = Some("127.0.0.1:0".parse().expect("an address"));

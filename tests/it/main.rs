@@ -45,6 +45,7 @@ mod hooks;
 mod idempotency;
 mod idempotent_crawls;
 mod keys;
+mod large_files;
 mod llms;
 mod logs;
 mod manners;

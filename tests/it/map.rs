@@ -94,6 +94,24 @@ async fn a_site_is_mapped_from_links_sitemaps_and_runs() {
 }
 
 #[tokio::test]
+async fn a_map_is_searched_for_words_of_any_script() {
+    let service = Service::start().await;
+    let origin = Origin::start().await.expect("a site");
+    origin.set(
+        "/",
+        Reply::html("<a href='/новости/1'>n</a><a href=/caf%C3%A9>c</a>"),
+    );
+    for (search, path) in [
+        ("Новости", "/%D0%BD%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8/1"),
+        ("CAFÉ", "/caf%C3%A9"),
+    ] {
+        let body = json!({"url": origin.url("/"), "search": search});
+        let found = service.client().post("/v1/map", &body).await.ok();
+        assert_eq!(paths(&found, &origin), [(path, "page")]);
+    }
+}
+
+#[tokio::test]
 async fn a_map_is_refused_by_rule_and_fails_with_its_cause() {
     let service = Service::start().await;
     let client = service.client();

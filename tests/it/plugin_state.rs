@@ -99,6 +99,8 @@ async fn values_are_kept_swapped_listed_and_expire(service: Service) {
     assert_eq!(sweep().await.unwrap(), 0);
     let keys = json!([{"op": "keys", "prefix": "b/"}]);
     assert_eq!(run(&client, keys).await, [json!(["b/1", "b/2"])]);
+    let none = json!([{"op": "keys", "prefix": "b/", "limit": 0}]);
+    assert_eq!(run(&client, none).await, [json!([])]);
     service.clock.advance(chrono::TimeDelta::seconds(61));
     let get = json!([{"op": "get", "key": "b/1"}, {"op": "keys", "prefix": "b/"}]);
     assert_eq!(run(&client, get).await, [Value::Null, json!(["b/2"])]);

@@ -55,11 +55,27 @@ async fn stops_and_serves_again(service: Service) {
     until_actor_answers(&ours, &origin, 200).await;
     move_to(&service, "pro").await;
     until_actor_answers(&ours, &origin, 404).await;
+    // The project sees which plugin that is, and why.
+    let list = ours.get("/v1/plugins").await.ok();
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(1), "{list}");
+    let refused = &list["refused"];
+    assert_eq!(refused[0]["file"], "actor-two-pages-rs.wasm", "{list}");
+    let why = "the project's tier does not allow it";
+    assert!(refused.to_string().contains(why), "{refused}");
+    let shown = ours.get("/v1/plugins/two-pages-rs").await;
+    assert!(shown.error(404, "NOT_FOUND").contains(why));
+    let theirs = service.other_project("theirs").await;
+    assert_eq!(theirs.get("/v1/plugins").await.ok()["refused"], json!([]));
     // What needs nothing of it goes on.
     let scan = json!({"url": origin.url("/"), "extractors": ["mine"]});
     ours.post("/v1/scan", &scan).await.ok();
     move_to(&service, "free").await;
     until_actor_answers(&ours, &origin, 200).await;
+    let end = Instant::now() + Duration::from_secs(60);
+    while ours.get("/v1/plugins").await.ok()["refused"] != json!([]) {
+        assert!(Instant::now() < end, "it serves");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]

@@ -146,11 +146,14 @@ impl<'de> Deserialize<'de> for Cap {
             Number(u64),
             Word(String),
         }
-        let wrong = || serde::de::Error::custom("must be a whole number or \"unlimited\"");
-        match Either::deserialize(deserializer).map_err(|_| wrong())? {
-            Either::Number(limit) => Ok(Self::at(limit)),
-            Either::Word(word) if word == UNLIMITED => Ok(Self::NONE),
-            Either::Word(_) => Err(wrong()),
+        // The error of a field that is missing says which one.
+        let given = serde_json::Value::deserialize(deserializer)?;
+        match Either::deserialize(given) {
+            Ok(Either::Number(limit)) => Ok(Self::at(limit)),
+            Ok(Either::Word(word)) if word == UNLIMITED => Ok(Self::NONE),
+            _ => Err(serde::de::Error::custom(
+                "must be a whole number or \"unlimited\"",
+            )),
         }
     }
 }

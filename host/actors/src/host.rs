@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
+use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_engine::{
     CodedError, CrawlDataHost, ErrorCode, ExtractionHost, FetchRequest, Host, HostWork, HttpHost,
     JobHost, Page, PluginError, ProxyChoice, RenderingHost, StateHost, WaitFor,
@@ -264,7 +265,11 @@ impl HttpHost for CallHost {
         let secret_hosts = secrets.hosts();
         let mut headers = request.headers;
         headers.extend(secrets.headers.iter().cloned());
-        let limit = self.actors.max_body_bytes;
+        let limit = self.actors.max_body_bytes.max(match frees {
+            // A sitemap may be larger than a page.
+            Some(true) => MAX_SITEMAP_BYTES as u64,
+            _ => 0,
+        });
         let longest = self.actors.max_fetch_time;
         let asked = Request {
             headers,

@@ -4,7 +4,7 @@
 //! items, the longest first, so that what is short stays whole. What was cut is listed.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Default length of a result, in characters.
 pub(crate) const DEFAULT_CHARS: usize = 40_000;
@@ -12,6 +12,10 @@ pub(crate) const DEFAULT_CHARS: usize = 40_000;
 pub(crate) const MIN_CHARS: usize = 1_000;
 /// Largest length that a caller may request.
 pub(crate) const MAX_CHARS: usize = 200_000;
+/// Objects with more members are maps, of which the first members tell something without the others.
+const MANY: usize = 32;
+/// Least bytes that a value of a map is worth: with less for each, it loses members instead.
+const LEAST: usize = 16;
 
 /// A part of a result that was cut.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -63,6 +67,9 @@ fn shrink(value: &mut Value, room: usize, path: &mut String, cuts: &mut Vec<Cut>
         Value::Array(items) => shrink_array(items, room, path, cuts),
         Value::Object(members) => {
             let names: usize = members.keys().map(|name| name.len() + 4).sum();
+            if members.len() > MANY && names + LEAST * members.len() > room {
+                return shrink_map(members, room, path, cuts);
+            }
             let sizes: Vec<usize> = members.values().map(size).collect();
             let share = level(&sizes, room.saturating_sub(names + 2));
             for (name, member) in members {
@@ -107,6 +114,28 @@ fn shrink_array(items: &mut Vec<Value>, room: usize, path: &mut String, cuts: &m
             unit: "items",
         });
     }
+}
+
+/// Keeps the first members that fit.
+fn shrink_map(members: &mut Map<String, Value>, room: usize, path: &str, cuts: &mut Vec<Cut>) {
+    let of = members.len();
+    let mut left = room.saturating_sub(2);
+    let fits = |(name, value): &(&String, &Value)| {
+        let rest = left.checked_sub(name.len() + size(value) + 4);
+        left = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    let kept = members.iter().take_while(fits).count();
+    let dropped: Vec<String> = members.keys().skip(kept).cloned().collect();
+    for name in dropped {
+        members.remove(&name);
+    }
+    cuts.push(Cut {
+        field: path.to_owned(),
+        kept,
+        of,
+        unit: "members",
+    });
 }
 
 /// The limit for each of `sizes` at which their sum fills the available space.
@@ -209,6 +238,25 @@ mod tests {
     fn many_small_members_are_left_alone_even_where_they_do_not_fit() {
         let mut value = json!({"a": 1, "b": true, "c": null});
         assert_eq!(bound(&mut value, 5), []);
+    }
+
+    #[test]
+    fn a_map_loses_its_last_members_and_no_part_of_the_others() {
+        let policy: Map<String, Value> = (0..200)
+            .map(|bot| (format!("Bot-{bot}"), json!("allowed")))
+            .collect();
+        let mut value = json!({"id": 1, "ai_bot_policy": policy});
+        let cuts = bound(&mut value, 1_000);
+        assert!(value.to_string().len() <= 1_000, "{value}");
+        let left = value["ai_bot_policy"].as_object().unwrap();
+        assert!(left.len() > 20 && left.values().all(|word| word == "allowed"));
+        let cut = Cut {
+            field: "/ai_bot_policy".to_owned(),
+            kept: left.len(),
+            of: 200,
+            unit: "members",
+        };
+        assert_eq!(cuts, [cut]);
     }
 
     #[test]

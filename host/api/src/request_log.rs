@@ -1,10 +1,12 @@
 //! Bounds of the request log: clients choose paths, methods and rates, so each is limited.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use chrono::{DateTime, Utc};
 use moka::sync::Cache;
+use orbweaver_accounts::key;
 use orbweaver_core::ids::ProjectId;
 
 /// Longest path that is logged, in bytes; documented in docs/security.md.
@@ -56,7 +58,21 @@ impl RequestLog {
 
 /// A path as it is logged.
 pub(super) fn logged_path(path: &str) -> String {
-    cut(path, MAX_PATH)
+    cut(&without_keys(path), MAX_PATH)
+}
+
+/// The path without keys, of which only the prefixes stay: a whole key is easily given where its prefix is
+/// asked for (`DELETE /v1/keys/{prefix}`), and the log is kept in clear.
+fn without_keys(path: &str) -> Cow<'_, str> {
+    let is_key = |part: &str| key::is_well_formed(part);
+    if !path.split('/').any(is_key) {
+        return Cow::Borrowed(path);
+    }
+    let parts = path.split('/').map(|part| match is_key(part) {
+        true => format!("{}{CUT}", key::shown(part)),
+        false => part.to_owned(),
+    });
+    Cow::Owned(parts.collect::<Vec<_>>().join("/"))
 }
 
 /// A method as it is logged.

@@ -23,7 +23,7 @@ settings! {
         /// Maximum number of concurrent requests of a run that sets no concurrency. It starts
         /// with a few and adapts to the origin.
         pub max_concurrency: u32 = 64,
-        /// Retries of a page after a transient failure: no answer, 429, 502, 503 or 504.
+        /// Retries of a page or a sitemap after a transient failure: no answer, 429, 502, 503 or 504.
         pub retries: u32 = 3,
         /// Wait before the first retry, in milliseconds; it doubles with each further retry.
         pub retry_base_ms: Millis = Millis(500),

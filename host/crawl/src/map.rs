@@ -18,6 +18,7 @@ use orbweaver_pipeline::{ScanError, blocking, blocking_of};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{PageRange, RunFilter, RunState};
 use orbweaver_urls::{KeyRules, Resolved, key_of};
+use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -171,13 +172,21 @@ pub async fn map(
     Ok(mapped)
 }
 
-/// URLs that contain one of the words, those with most of them first. CPU-bound.
+/// URLs that contain one of the words, as they are written or with their escapes decoded, those with most
+/// of them first. CPU-bound.
 fn best(urls: Vec<MappedUrl>, words: &[String]) -> Vec<MappedUrl> {
     let mut found: Vec<(usize, MappedUrl)> = urls
         .into_iter()
         .filter_map(|mapped| {
             let text = mapped.url.to_lowercase();
-            let hits = words.iter().filter(|word| text.contains(*word)).count();
+            let readable = match mapped.url.contains('%') {
+                true => percent_decode_str(&mapped.url)
+                    .decode_utf8_lossy()
+                    .to_lowercase(),
+                false => String::new(),
+            };
+            let has = |word: &&String| text.contains(*word) || readable.contains(*word);
+            let hits = words.iter().filter(has).count();
             (hits > 0).then_some((hits, mapped))
         })
         .collect();
@@ -439,5 +448,23 @@ mod tests {
             .collect();
         let expected = ["/Price/List", "/a/price", "/list"];
         assert_eq!(found, expected.map(|path| format!("https://e.org{path}")));
+    }
+
+    #[test]
+    fn words_are_found_in_escapes_as_written_and_as_read() {
+        let urls = [
+            "/caf%C3%A9",
+            "/%D0%9D%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8",
+            "/50%",
+        ];
+        for (word, path) in [("café", 0), ("caf%c3%a9", 0), ("новости", 1), ("50%", 2)] {
+            let all = urls.map(|path| MappedUrl {
+                url: format!("https://e.org{path}"),
+                source: UrlSource::Page,
+            });
+            let found = best(all.into(), &[word.to_owned()]);
+            let found: Vec<&str> = found.iter().map(|mapped| mapped.url.as_str()).collect();
+            assert_eq!(found, [format!("https://e.org{}", urls[path])], "{word}");
+        }
     }
 }

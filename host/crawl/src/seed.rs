@@ -5,14 +5,18 @@ mod pages;
 mod queue;
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use orbweaver_core::limits::MAX_SITEMAP_BYTES;
+use orbweaver_core::retry_after::retry_after;
 use orbweaver_core::sitemap::{self, NotSitemap, Sitemap};
 use orbweaver_fetch::{FetchError, Kind, Oversize, Request, Response};
 use orbweaver_urls::Resolved;
 use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
 use url::Url;
 
+use crate::entry::host_key;
 use crate::shared::Shared;
 use orbweaver_pipeline::blocking_of;
 use orbweaver_store::crawl::UNREADABLE_SITEMAP;
@@ -42,12 +46,24 @@ pub(super) struct FailedSitemap {
     pub(super) kind: &'static str,
     /// The cause, for people.
     pub(super) message: String,
+    pub(super) attempts: u32,
 }
 
 /// What answered is no sitemap.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct NoSitemap(String);
+#[error("{message}")]
+struct NoSitemap {
+    message: String,
+    /// Whether the server is busy, and how long it asks to wait.
+    busy: Option<Duration>,
+}
+
+impl NoSitemap {
+    fn new(message: String) -> Self {
+        let busy = None;
+        Self { message, busy }
+    }
+}
 
 /// Reads the run's sitemaps and hands over what they list, in order, as long as it is wanted. Ends
 /// when everything is read or nobody takes any more.
@@ -71,6 +87,8 @@ pub(super) async fn read(
     // Sitemaps that were read, and those of them that are no index.
     let (mut read, mut lists, mut failed) = (0, 0, 0_u32);
     let mut failure = None;
+    // How often the first one that waits was asked for in vain.
+    let mut attempts = 0;
     while let Some((url, taken)) = queue.next() {
         if wanted.wait_for(|wanted| *wanted).await.is_err() {
             return Ok(());
@@ -81,6 +99,7 @@ pub(super) async fn read(
         let slot = slots.acquire(shared.lease.project).await?;
         match one(&shared, &url, &mut queue.read_bytes).await {
             Ok(ReadSitemap { sitemap, site }) => {
+                attempts = 0;
                 let mut causes: Vec<&str> = sitemap::cut(&sitemap).into_iter().collect();
                 let Sitemap {
                     pages, sitemaps, ..
@@ -95,6 +114,7 @@ pub(super) async fn read(
                         url: url.clone(),
                         kind: UNREADABLE_SITEMAP,
                         message: format!("{url}: {}", causes.join("; ")),
+                        attempts: 1,
                     })
                 });
                 let urls = pages.into_iter().skip(taken).map(|entry| entry.url);
@@ -116,6 +136,16 @@ pub(super) async fn read(
             }
             Err(error) => {
                 drop(slot);
+                attempts += 1;
+                if let Some(wait) = wait_before_another(&shared, &url, &error, attempts) {
+                    tokio::select! {
+                        () = sleep(wait) => {}
+                        () = found.closed() => return Ok(()),
+                    }
+                    queue.read_on(url, taken);
+                    continue;
+                }
+                let attempts = std::mem::take(&mut attempts);
                 tracing::info!(run.id = %shared.lease.run, %error, "a sitemap can't be read");
                 if is_origin && failure.is_none() && read == 0 {
                     queue.extend(named(&shared, &seed).await);
@@ -123,7 +153,12 @@ pub(super) async fn read(
                 // Nobody has said that there is one at this place.
                 let is_guess = is_origin && url == start.as_str();
                 if let Some((kind, message)) = told(&error, is_guess) {
-                    let failed = FailedSitemap { url, kind, message };
+                    let failed = FailedSitemap {
+                        url,
+                        kind,
+                        message,
+                        attempts,
+                    };
                     if found.send(Listed::Failed(failed)).await.is_err() {
                         return Ok(());
                     }
@@ -139,8 +174,12 @@ pub(super) async fn read(
             "{url} and {more} more are left out, because a run reads at most {} GiB of sitemaps",
             queue::MAX_BYTES >> 30
         );
-        let kind = UNREADABLE_SITEMAP;
-        let left_out = Listed::Failed(FailedSitemap { url, kind, message });
+        let left_out = Listed::Failed(FailedSitemap {
+            url,
+            kind: UNREADABLE_SITEMAP,
+            message,
+            attempts: 1,
+        });
         if found.send(left_out).await.is_err() {
             return Ok(());
         }
@@ -152,6 +191,39 @@ pub(super) async fn read(
         Some(error) if lists == 0 => Err(error),
         _ => Ok(()),
     }
+}
+
+/// How long to wait before a sitemap is asked for again, as a page is: after no answer, or one of a busy
+/// server, whose wish to be left alone holds for pages, too. `None` where another attempt is of no use, or
+/// one too many.
+fn wait_before_another(
+    shared: &Shared,
+    url: &str,
+    error: &anyhow::Error,
+    attempts: u32,
+) -> Option<Duration> {
+    let config = &shared.crawls.config;
+    let max = config.max_wait_ms.as_duration();
+    let asked = match error.downcast_ref::<NoSitemap>() {
+        Some(answer) => answer.busy?.min(max),
+        None => error
+            .downcast_ref::<FetchError>()
+            .filter(|error| error.retryable)
+            .map(|_| Duration::ZERO)?,
+    };
+    if !asked.is_zero()
+        && let Some(url) = Resolved::parse(url)
+    {
+        shared
+            .turn(&host_key(&url))
+            .close_until(Instant::now() + asked);
+    }
+    if attempts > config.retries {
+        return None;
+    }
+    let base = config.retry_base_ms.as_duration();
+    let wait = base.saturating_mul(1 << (attempts - 1).min(10));
+    Some(wait.max(asked).min(max))
 }
 
 /// How a sitemap that could not be read is listed among the run's errors: kind and message. One
@@ -205,7 +277,17 @@ async fn one(shared: &Shared, url: &str, read_bytes: &mut u64) -> anyhow::Result
     };
     *read_bytes += response.body.len() as u64;
     if response.status != 200 {
-        return Err(NoSitemap(format!("{url} answers {}", response.status)).into());
+        let status = response.status;
+        let now = SystemTime::from(shared.crawls.clock.now());
+        let asked = response.headers.get("retry-after");
+        let asked = asked.filter(|_| matches!(status, 429 | 503));
+        let asked = asked.and_then(|value| retry_after(value, now));
+        let is_busy = matches!(status, 429 | 502 | 503 | 504);
+        return Err(NoSitemap {
+            message: format!("{url} answers {status}"),
+            busy: is_busy.then_some(asked.unwrap_or_default()),
+        }
+        .into());
     }
     let is_of_seed = is_same_site(&spec.url, url);
     let asked = url.to_owned();
@@ -221,7 +303,7 @@ async fn one(shared: &Shared, url: &str, read_bytes: &mut u64) -> anyhow::Result
     })
     .await?;
     *read_bytes += unpacked.saturating_sub(received) as u64;
-    parsed.map_err(|error: NotSitemap| NoSitemap(format!("{url}: {error}")).into())
+    parsed.map_err(|error: NotSitemap| NoSitemap::new(format!("{url}: {error}")).into())
 }
 
 /// A sitemap, with the site that it redirects to, and whether its end was received.
@@ -249,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_failed_sitemap_is_told_unless_it_was_guessed_or_disallowed() {
-        let answered: anyhow::Error = NoSitemap("answers 503".to_owned()).into();
+        let answered: anyhow::Error = NoSitemap::new("answers 503".to_owned()).into();
         let listed = Some((UNREADABLE_SITEMAP, "answers 503".to_owned()));
         assert_eq!(told(&answered, false), listed);
         assert_eq!(told(&answered, true), None);

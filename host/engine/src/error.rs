@@ -335,7 +335,7 @@ pub enum BundleError {
 /// Why a file is not, or no longer, a usable plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// The file cannot be read, or is over the size limit.
+    /// The file cannot be read.
     #[error("{0}")]
     Unreadable(String),
     /// Not WebAssembly, a core module, truncated …
@@ -353,7 +353,7 @@ pub enum LoadError {
     /// It lacks the export that its kind needs, or has another version of it.
     #[error("exports: {0}")]
     Export(String),
-    /// It needs more memory, tables, functions … than allowed.
+    /// It is larger, or needs more memory, tables, functions … than allowed.
     #[error("limits: {0}")]
     Limits(String),
     /// Compilation failed.

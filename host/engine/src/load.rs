@@ -163,11 +163,12 @@ impl Loader {
             let unreadable = |e: std::io::Error| LoadError::Unreadable(e.to_string());
             let file = std::fs::File::open(&path).map_err(unreadable)?;
             let mut bytes = Vec::new();
-            file.take(max + 1)
+            file.take(max.saturating_add(1))
                 .read_to_end(&mut bytes)
                 .map_err(unreadable)?;
             if bytes.len() as u64 > max {
-                return Err(LoadError::Unreadable(format!("larger than {max} bytes")));
+                // The same file will not be smaller: it is not read again.
+                return Err(LoadError::Limits(format!("more than {max} bytes")));
             }
             Ok(bytes.into())
         };

@@ -7,7 +7,8 @@ use crate::error::{Limit, StopReason};
 use crate::ticker::Ticker;
 
 /// CPU and wall time of one call. CPU time is the thread's actual CPU time, so that a guest on a
-/// busy machine is not stopped because of others. Asking the kernel for it is a system call, so
+/// busy machine is not stopped because of others; for the same reason it has up to twice the wall
+/// time where its thread waits for a processor. Asking the kernel for it is a system call, so
 /// short spans of work, in which no tick occurs, are measured by wall time.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -118,9 +119,7 @@ impl Meter {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(StopReason::Cancelled);
         }
-        if self.wall() > self.wall_budget {
-            return Err(StopReason::Limit(Limit::Wall(self.wall_budget)));
-        }
+        let wall = self.wall();
         let now = thread_cpu_nanos();
         let start = match self.cpu_start.load(Ordering::Relaxed) {
             0 => {
@@ -131,11 +130,21 @@ impl Meter {
             start => start,
         };
         let span = now.saturating_sub(start);
+        let without_processor = Duration::from_nanos(self.span_wall().saturating_sub(span));
+        if is_late(wall, without_processor, self.wall_budget) {
+            return Err(StopReason::Limit(Limit::Wall(self.wall_budget)));
+        }
         if self.cpu() + Duration::from_nanos(span) > self.cpu_budget {
             return Err(StopReason::Limit(Limit::Cpu(self.cpu_budget)));
         }
         Ok(())
     }
+}
+
+/// Whether a call that has taken `wall`, of which its thread had no processor for a part, is over
+/// its budget.
+fn is_late(wall: Duration, without_processor: Duration, budget: Duration) -> bool {
+    wall.saturating_sub(without_processor) > budget || wall > budget.saturating_mul(2)
 }
 
 pub(crate) fn nanos(time: Duration) -> u64 {
@@ -213,6 +222,33 @@ mod tests {
     fn the_wall_limit_counts_waiting() {
         let meter = Meter::new(Duration::from_secs(3_600), Duration::ZERO);
         assert_eq!(burn(&meter), StopReason::Limit(Limit::Wall(Duration::ZERO)));
+    }
+
+    #[test]
+    fn a_guest_is_not_late_because_its_thread_has_no_processor() {
+        let seconds = Duration::from_secs;
+        for (wall, without_processor, late) in [
+            (10, 0, false),
+            (11, 0, true),
+            (19, 15, false),
+            (19, 5, true),
+            (21, 20, true),
+        ] {
+            assert_eq!(
+                is_late(seconds(wall), seconds(without_processor), seconds(10)),
+                late,
+                "{wall} s, {without_processor} s without a processor"
+            );
+        }
+    }
+
+    #[test]
+    fn a_guest_whose_thread_was_not_scheduled_goes_on() {
+        let meter = Meter::new(Duration::from_secs(3_600), Duration::from_secs(1));
+        meter.enter();
+        assert_eq!(meter.check(), Ok(()));
+        std::thread::sleep(Duration::from_millis(1_050));
+        assert_eq!(meter.check(), Ok(()));
     }
 
     #[test]

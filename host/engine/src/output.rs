@@ -9,8 +9,10 @@ use crate::json::Json;
 use crate::limits::Limits;
 use crate::text::clean;
 
-/// Deepest nesting accepted: what serde_json can parse again.
-const MAX_DEPTH: u32 = 127;
+/// Levels of what holds a plugin's answer: a batch of scans, or the result of a tool of MCP.
+const LEVELS_AROUND: u32 = 7;
+/// Deepest nesting accepted: what serde_json, here and in clients, parses again with what holds it.
+const MAX_DEPTH: u32 = 127 - LEVELS_AROUND;
 
 /// Returns the text if it is JSON, within the output limit, and at most [`MAX_DEPTH`] deep.
 pub(crate) fn checked(text: String, limits: &Limits) -> Result<Json, PluginError> {
@@ -180,8 +182,23 @@ mod tests {
         }
         let strings = r#""[","#.repeat(200);
         let nested = |levels| format!("{}{strings}1{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(valid(&nested(127)).is_ok());
-        assert!(valid(&nested(128)).is_err());
+        assert!(valid(&nested(120)).is_ok());
+        assert!(valid(&nested(121)).is_err());
+    }
+
+    #[test]
+    fn the_deepest_answer_is_read_with_what_holds_it() {
+        let levels = MAX_DEPTH as usize;
+        let answer = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(valid(&answer).is_ok());
+        let batch = format!(r#"{{"items":[{{"result":{{"extensions":{{"tree":{answer}}}}}}}]}}"#);
+        let tool = format!(
+            r#"{{"result":{{"structuredContent":{{"data":{{"extensions":{{"tree":{answer}}}}}}}}}}}"#
+        );
+        for whole in [batch, tool] {
+            let read = serde_json::from_str::<serde_json::Value>(&whole);
+            assert!(read.is_ok(), "{read:?}");
+        }
     }
 
     #[test]

@@ -33,9 +33,26 @@ const GROWTH: usize = 4;
 /// Most bytes that are allocated for a body because of its announced length.
 const MAX_AHEAD: usize = 3 << 20;
 
+/// What servers send that take the header for one of a charset, or of mail: the body is not coded, and
+/// browsers show it.
+const NO_CODINGS: [&str; 7] = [
+    "none",
+    "utf-8",
+    "utf8",
+    "iso-8859-1",
+    "binary",
+    "8bit",
+    "7bit",
+];
+
 /// Parses Content-Encoding; returns the codings in the order of decoding.
 pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<Coding>, Fault> {
     let mut found = Vec::new();
+    let is_none = |value: &&str| {
+        let mut known = NO_CODINGS.iter();
+        known.any(|known| value.trim().eq_ignore_ascii_case(known))
+    };
+    let headers = headers.filter(|value| !is_none(value));
     for token in headers.flat_map(|value| value.split(',')).map(str::trim) {
         let coding = match token.to_ascii_lowercase().as_str() {
             "" | "identity" => continue,

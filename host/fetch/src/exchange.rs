@@ -87,6 +87,14 @@ pub(crate) async fn send(
     let status = response.status();
     let headers = response.headers().clone();
     check_headers(&headers, bounds.limits)?;
+    if status.is_informational() {
+        // Only 101 comes without a response after it; no request asks for another protocol.
+        return Err(Fault::new(
+            Kind::Protocol,
+            SubKind::Malformed,
+            format!("the response is not HTTP: {status} was not asked for"),
+        ));
+    }
     let bodyless = is_head || matches!(status.as_u16(), 204 | 205 | 304);
     Ok(Head {
         status,

@@ -148,8 +148,8 @@ impl Document {
         Page::new(parts)
     }
 
-    /// A file as the page of a URL: a document by its first bytes, else treated as HTML whatever its
-    /// name. CPU-bound.
+    /// A file as the page of a URL: a document or a binary format by its first bytes, else treated as
+    /// HTML whatever its name. CPU-bound.
     pub fn from_file(url: &str, body: Vec<u8>, read_at: DateTime<Utc>) -> Self {
         Self::from_bytes(url, body, None, read_at)
     }
@@ -169,6 +169,8 @@ impl Document {
     ) -> Self {
         let kind = match content::sniff(None, &body).kind {
             Kind::Document => Kind::Document,
+            // Text that is decoded already is none, whatever it begins with.
+            Kind::Other if content_type.is_none() => Kind::Other,
             _ => Kind::Html,
         };
         let html = text(kind, &body, content_type);
@@ -218,7 +220,7 @@ impl Document {
         };
         Some(match conversion {
             Some(Err(why)) => format!("the body is {media_type}, which has no content: {why}"),
-            _ => not_content(&media_type),
+            _ => not_content(&media_type, self.bytes),
         })
     }
 
@@ -229,7 +231,7 @@ impl Document {
             Kind::Text | Kind::Other => {}
         }
         let declared = stored_header(stored, "content-type");
-        Some(not_content(&essence(declared.as_deref())))
+        Some(not_content(&essence(declared.as_deref()), stored.bytes))
     }
 
     /// What a page stored without its body lacks.
@@ -388,8 +390,11 @@ fn essence(declared: Option<&str>) -> String {
     essence.unwrap_or("no HTML").trim().to_ascii_lowercase()
 }
 
-/// Why a body of this type has no content.
-fn not_content(media_type: &str) -> String {
+/// Why a body of this type and size has no content.
+fn not_content(media_type: &str, bytes: u64) -> String {
+    if bytes == 0 {
+        return "the response has no body".to_owned();
+    }
     format!(
         "the body is {media_type}: only HTML and documents have Markdown, an article, metadata and \
          signals"

@@ -23,6 +23,10 @@ use crate::store::Store;
 /// waits.
 const TOGETHER: usize = 25;
 
+/// Bytes of words that are indexed in one transaction on SQLite, where nobody else writes meanwhile: a
+/// fraction of a second, also of words that occur once each.
+const TOGETHER_BYTES: usize = 4 << 20;
+
 /// Number of newest pages that PostgreSQL ranks: ranking reads all words of a page, which would
 /// take seconds for a word that every page has.
 const RANKED: i64 = 5_000;
@@ -291,6 +295,23 @@ per_database! {
     }
 }
 
+/// Consecutive entries, at most `count` of them or with at most `bytes` bytes of words, but for a longer one.
+fn chunks(entries: &[IndexEntry], count: usize, bytes: usize) -> Vec<&[IndexEntry]> {
+    let (mut chunks, mut rest) = (Vec::new(), entries);
+    while !rest.is_empty() {
+        let mut taken = 0_usize;
+        let fits = |entry: &&IndexEntry| {
+            taken = taken.saturating_add(entry.words.title.len() + entry.words.text.len());
+            taken <= bytes
+        };
+        let fit = rest.iter().take(count).take_while(fits).count().max(1);
+        let (chunk, left) = rest.split_at(fit.min(rest.len()));
+        chunks.push(chunk);
+        rest = left;
+    }
+    chunks
+}
+
 /// A page found by a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchHit {
@@ -309,10 +330,14 @@ impl Store {
     /// A temporary failure.
     #[crate::boxed]
     pub async fn index(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {
-        // On SQLite every transaction creates a piece of the index that is merged later: one for all.
+        // On SQLite every transaction creates a piece of the index that is merged later: one for all that
+        // are not long.
         let is_shared = self.is_shared();
-        let together = if is_shared { TOGETHER } else { entries.len() };
-        for chunk in entries.chunks(together.max(1)) {
+        let (count, bytes) = match is_shared {
+            true => (TOGETHER, usize::MAX),
+            false => (entries.len(), TOGETHER_BYTES),
+        };
+        for chunk in chunks(entries, count, bytes) {
             let wanted: Vec<&IndexEntry> = chunk.iter().collect();
             let done = match self.index_chunk(&wanted, is_shared).await {
                 Ok(done) => done,
@@ -495,5 +520,30 @@ mod tests {
         let hits = one_per_url(rows.to_vec(), 2);
         let hits: Vec<(i64, f64)> = hits.iter().map(|hit| (hit.page.get(), hit.score)).collect();
         assert_eq!(hits, [(7, 9.0), (2, 8.0)]);
+    }
+
+    #[test]
+    fn a_transaction_has_a_bounded_number_of_pages_and_of_bytes() {
+        let entry = |page: i64, bytes: usize| IndexEntry {
+            page: PageId(page),
+            project: ProjectId(1),
+            url_key: page.to_string(),
+            asked_key: None,
+            words: PageWords {
+                title: "t".to_owned(),
+                text: "x".repeat(bytes - 1),
+            },
+        };
+        let entries = [4, 4, 4, 12, 2, 2, 2, 2].map(|bytes| entry(1, bytes));
+        let sizes = |count, bytes| -> Vec<usize> {
+            chunks(&entries, count, bytes)
+                .iter()
+                .map(|chunk| chunk.len())
+                .collect()
+        };
+        assert_eq!(sizes(8, usize::MAX), [8]);
+        assert_eq!(sizes(3, usize::MAX), [3, 3, 2]);
+        assert_eq!(sizes(8, 9), [2, 1, 1, 4]);
+        assert!(chunks(&[], 8, 9).is_empty());
     }
 }

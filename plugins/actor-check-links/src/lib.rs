@@ -102,7 +102,7 @@ pub struct Output {
 pub struct Item {
     /// The requested URL: absolute, without fragment; as written if it is not a URL.
     pub url: String,
-    /// Status of the final response; null if there was none.
+    /// Status of the final response; null if there was none, or if it was too large to be read.
     pub status_code: Option<u16>,
     /// Its class.
     pub status: Status,

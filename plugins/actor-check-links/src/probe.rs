@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use orbweaver_sdk::http::{Request, fetch};
-use orbweaver_sdk::{Error, Page, join_all};
+use orbweaver_sdk::{Code, Error, Page, join_all};
 use serde::Serialize;
 
 use crate::plan::Entry;
@@ -18,7 +18,7 @@ const GET_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// The final response has a status below 400.
+    /// The final response has a status below 400, or is larger than the host reads.
     Ok,
     /// The final response has a status of 400 or above, or there is none.
     Broken,
@@ -56,6 +56,16 @@ impl Verdict {
             status_code: Some(code),
             error,
             redirected_to,
+        }
+    }
+
+    /// Result of a response whose body is too large to be read.
+    const fn unread() -> Self {
+        Self {
+            status: Status::Ok,
+            status_code: None,
+            error: None,
+            redirected_to: None,
         }
     }
 
@@ -135,6 +145,9 @@ pub fn is_over(until: Option<Instant>) -> bool {
 
 async fn one(url: &str) -> Option<Verdict> {
     let head = fetch(Request::head(url).timeout(HEAD_TIMEOUT)).await;
+    let is_too_large = |error: &Error| error.code() == Code::TooLarge;
+    // HEAD has no body, so its headers were too large.
+    let odd_headers = head.as_ref().is_err_and(is_too_large);
     let answer = match head {
         Ok(page) if page.status() < 400 => Ok(page),
         Err(error) if error.is_refusal() || error.is_invalid() => Err(error),
@@ -144,6 +157,8 @@ async fn one(url: &str) -> Option<Verdict> {
     let error = match answer {
         Ok(page) => return Some(Verdict::answered(page.status(), redirected(url, &page))),
         Err(error) if error.is_exhaustion() => return None,
+        // The server has it; what it said besides is not known.
+        Err(error) if is_too_large(&error) && !odd_headers => return Some(Verdict::unread()),
         Err(error) => error,
     };
     let status = if error.is_refusal() {

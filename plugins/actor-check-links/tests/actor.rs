@@ -384,3 +384,25 @@ fn more_parallel_requests_than_the_most_count_as_the_most() {
     let (found, _) = checked_within(input, None);
     assert_eq!(found["ok"], 1);
 }
+
+#[test]
+fn a_file_that_is_too_large_to_be_read_is_there() {
+    let large = |url: &str| (url.to_owned(), Error::new(Code::TooLarge, "30 MiB"));
+    let (file, odd) = (
+        large("https://site.example/large.iso"),
+        large("https://site.example/odd"),
+    );
+    let site = Site::default()
+        .fails(&file.0, file.1)
+        .method("HEAD", at("/large.iso", 405))
+        // Its headers are too large: HEAD has no body.
+        .fails(&odd.0, odd.1);
+    let found = check(site, json!({"urls": [file.0, odd.0]})).expect("an answer");
+    let item = |at: usize| {
+        let item = &found["items"][at];
+        (&item["status"], &item["status_code"], &item["error"])
+    };
+    let null = Value::Null;
+    assert_eq!(item(0), (&json!("ok"), &null, &null));
+    assert_eq!(item(1), (&json!("broken"), &null, &json!("30 MiB")));
+}

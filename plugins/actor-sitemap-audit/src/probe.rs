@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use orbweaver_sdk::http::{Request, fetch};
-use orbweaver_sdk::join_all;
+use orbweaver_sdk::{Code, join_all};
 use orbweaver_sitemaps::Entry;
 
 use crate::bucket::Item;
@@ -39,12 +39,18 @@ pub async fn all(urls: Vec<Entry>, until: Instant) -> Vec<Item> {
 }
 
 async fn one(entry: Entry) -> Option<Item> {
-    let request = Request::get(&entry.url)
-        .follow_redirects(false)
-        .timeout(TIMEOUT);
-    match fetch(request).await {
-        Ok(page) => Some(Item::of(entry, &page)),
-        Err(error) if error.is_exhaustion() => None,
-        Err(error) => Some(Item::failed(entry, &error)),
+    let asked = |request: Request| request.follow_redirects(false).timeout(TIMEOUT);
+    let error = match fetch(asked(Request::get(&entry.url))).await {
+        Ok(page) => return Some(Item::of(entry, &page)),
+        Err(error) if error.is_exhaustion() => return None,
+        Err(error) => error,
+    };
+    // The headers of a file that is too large to be read tell what an index makes of it.
+    if error.code() == Code::TooLarge
+        && let Ok(page) = fetch(asked(Request::head(&entry.url))).await
+        && page.status() < 400
+    {
+        return Some(Item::of(entry, &page));
     }
+    Some(Item::failed(entry, &error))
 }

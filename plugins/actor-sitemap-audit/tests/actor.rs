@@ -334,3 +334,32 @@ fn a_site_that_does_not_respond_is_a_fetch_failure() {
         );
     }
 }
+
+#[test]
+fn a_file_that_is_too_large_to_be_read_is_judged_by_its_headers() {
+    let site = |head: Document| {
+        let url = "https://site.example/large.pdf";
+        Site::default()
+            .page(at("/list.txt", url))
+            .fails(url, Error::new(Code::TooLarge, "30 MiB"))
+            .method("HEAD", head)
+    };
+    let large = || at("/large.pdf", "");
+    for (head, status, bucket) in [
+        (large(), json!(200), "ok"),
+        (
+            large().header("X-Robots-Tag", "noindex"),
+            json!(200),
+            "noindex",
+        ),
+        (large().status(405), Value::Null, "network_error"),
+    ] {
+        let input = json!({"url": "https://site.example/list.txt"});
+        let found = audit(site(head), input).expect("an answer");
+        let item = &found["items"][0];
+        assert_eq!(
+            (&item["status_code"], &item["bucket"]),
+            (&status, &json!(bucket))
+        );
+    }
+}

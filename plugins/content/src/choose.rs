@@ -4,7 +4,7 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::kind::Kind;
 use crate::label;
-use crate::measure::{BLOCK, DROP, HIDE, Info, Measured, SKIP, TITLED, get};
+use crate::measure::{BLOCK, DROP, HIDE, Info, Measured, SKIP, TITLED, get, is_heading};
 use crate::steps;
 use crate::words::{
     AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, SIDE, STRONG, TAB, TOOL,
@@ -50,6 +50,7 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
             (me.prose as f32) > total as f32 * MAJOR
                 || many
                     && me.marks & (NAV | FOOT | POPUP) == 0
+                    && !matches!(me.tag, tag::NAV | tag::FOOTER | tag::DIALOG)
                     && (me.left as f32) > chars as f32 * 0.3
         };
         let is_note = |me: &Info| {
@@ -206,12 +207,36 @@ pub fn focus(view: &View<'_>, measured: &Measured) -> u32 {
         if matches!(
             best.tag(),
             tag::P | tag::PRE | tag::BLOCKQUOTE | tag::LI | tag::TD
-        ) {
+        ) || is_part(best, at, info)
+        {
             break;
         }
         at = best;
     }
     named(view, info, at).unwrap_or(at.id())
+}
+
+/// Whether an element is a part of the text around it: it has a heading of its own, and before it stand
+/// the heading of the whole and a paragraph.
+fn is_part(part: Node<'_>, around: Node<'_>, info: &[Info]) -> bool {
+    /// Elements before the part that are looked at, and elements of it before its heading.
+    const MOST: usize = 32;
+    const NEAR: usize = 3;
+    let headed = |node: Node<'_>| is_heading(node.tag());
+    if !part.child_elements().take(NEAR).any(headed) {
+        return false;
+    }
+    let (mut has_heading, mut has_text) = (false, false);
+    let before = around.child_elements().take(MOST);
+    for node in before.take_while(|node| node.id() < part.id()) {
+        let me = get(info, node.id());
+        if me.state & (SKIP | DROP) != 0 {
+            continue;
+        }
+        has_heading |= headed(node);
+        has_text |= has_heading && node.tag() == tag::P && me.prose * 3 >= me.left && me.prose > 0;
+    }
+    has_text
 }
 
 /// The one box below the root that the site itself names as an article's text, if it

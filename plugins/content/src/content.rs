@@ -10,7 +10,8 @@ use crate::measure::{Info, Measured};
 use crate::page_type::{PageType, Types};
 use crate::survey::Survey;
 use crate::{
-    choose, clean, decide, html, measure, raw, repeated, sections, select, stated, text, usual,
+    choose, clean, decide, gaps, html, measure, raw, repeated, sections, select, stated, text,
+    usual,
 };
 
 /// What of a view's nodes is content.
@@ -55,10 +56,14 @@ impl Selection {
         usual::lean(view, &self.info, &survey.blocks, &types, &mut logits);
         let lean = RULES * types.share(PageType::Article);
         let mut keep = decide::keep(&survey.blocks.list, &logits, &survey.kept, lean);
-        if types.share(PageType::Article) + types.share(PageType::Documentation) < ONE_TEXT {
+        let one_text = types.share(PageType::Article) + types.share(PageType::Documentation);
+        if one_text < ONE_TEXT {
             repeated::drop_repeated(view, &self.info, &survey.blocks, &mut keep);
         }
         usual::drop_copies(&survey.blocks, &types, &mut keep);
+        if one_text >= ONE_TEXT {
+            gaps::fill(view, &self.info, &survey, &types, &mut keep);
+        }
         if keep.contains(&true) {
             self.root = select::apply(view, &mut self.info, &survey.blocks, &keep);
         }
@@ -90,6 +95,10 @@ const RUNNING: f32 = 0.7;
 /// Characters that are content enough on any page.
 const ENOUGH: u32 = 250;
 
+/// Characters that are enough where most others of the page are links: some pages say little, and
+/// have long menus.
+const LITTLE: u32 = 100;
+
 /// How sure it must be that a page is an article for it to be read as one text.
 const ARTICLE: f32 = 0.7;
 
@@ -98,7 +107,7 @@ const ARTICLE: f32 = 0.7;
 const RULES: f32 = 0.8;
 
 /// How sure it must be that a page is an article or documentation for its text to stay as it is where
-/// it repeats itself: there, an author wrote it.
+/// it repeats itself, and whole where the block model drops parts of it: there, an author wrote it.
 const ONE_TEXT: f32 = 0.5;
 
 /// The largest page that the models are asked about, in nodes: what they read of each takes
@@ -247,8 +256,8 @@ struct Found {
     measured: Measured,
     root: u32,
     kind: Kind,
-    /// Characters of the whole page, and those kept.
-    all: u32,
+    /// The figures of the whole page, and the characters kept.
+    all: Info,
     kept: u32,
 }
 
@@ -296,7 +305,7 @@ impl Found {
             measured,
             root,
             kind,
-            all: all.chars,
+            all,
             kept,
         }
     }
@@ -309,6 +318,8 @@ impl Found {
     }
 
     fn is_enough(&self) -> bool {
-        self.kept >= ENOUGH || self.kept > self.all / 4
+        self.kept >= ENOUGH
+            || self.kept > self.all.chars / 4
+            || self.kept >= LITTLE && self.kept > self.all.chars.saturating_sub(self.all.link) / 4
     }
 }

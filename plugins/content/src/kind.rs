@@ -62,10 +62,12 @@ impl Votes {
 pub fn votes(view: &View<'_>, url: &str) -> Votes {
     let mut votes = Votes::default();
     vote_url(url, &mut votes);
+    let mut is_manual = false;
     let mut id = 0;
     while let Some(node) = view.node(id) {
         match node.tag() {
             tag::SCRIPT => {
+                is_manual |= is_of_manual(node);
                 if node
                     .attr(attr::TYPE)
                     .is_some_and(|t| t.trim().eq_ignore_ascii_case("application/ld+json"))
@@ -83,8 +85,39 @@ pub fn votes(view: &View<'_>, url: &str) -> Votes {
         }
         id += 1;
     }
+    if is_manual && votes.documentation < 3 {
+        votes.documentation += 3;
+    }
     votes
 }
+
+/// Whether a script is one that a generator of manuals or references adds to each page. Their themes
+/// leave out, as a rule, what else would tell of it.
+fn is_of_manual(script: Node<'_>) -> bool {
+    if matches!(
+        script.attr(attr::ID),
+        Some("documentation_options" | "tsd-nav-script")
+    ) {
+        return true;
+    }
+    let Some(src) = script.attr(attr::SRC) else {
+        return false;
+    };
+    let path = src.split(['?', '#']).next().unwrap_or("");
+    MANUALS.iter().any(|name| {
+        path.strip_suffix(name)
+            .is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    })
+}
+
+/// Ends of the addresses of such scripts: of Sphinx and Jupyter Book, of MkDocs, of JSDoc.
+const MANUALS: [&str; 5] = [
+    "documentation_options.js",
+    "doctools.js",
+    "search/main.js",
+    "search/require.js",
+    "scripts/linenumber.js",
+];
 
 fn vote_meta(node: Node<'_>, votes: &mut Votes) {
     let Some(name) = node.attr(attr::PROPERTY).or_else(|| node.attr(attr::NAME)) else {
@@ -125,8 +158,14 @@ fn vote_meta(node: Node<'_>, votes: &mut Votes) {
                 "hugo-book",
                 "antora",
                 "docfx",
+                "doxygen",
+                "javadoc",
                 "mdbook",
+                "pdoc",
+                "pkgdown",
+                "rspress",
                 "starlight",
+                "vuepress",
             ]) {
                 votes.documentation += 3;
             }
@@ -256,6 +295,41 @@ fn vote_url(url: &str, votes: &mut Votes) {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(html: &str) -> Option<Kind> {
+        let snapshot = orbweaver_sdk::dom::parse(html);
+        let view = snapshot.view().expect("view");
+        votes(&view, "https://example.org/cache.html").winner()
+    }
+
+    #[test]
+    fn manuals_and_references_are_told_by_their_generators() {
+        for (html, is_manual) in [
+            ("<meta name=generator content='Doxygen 1.9.8'>", true),
+            (
+                "<meta name=generator content='javadoc/ClassWriterImpl'>",
+                true,
+            ),
+            ("<meta name=generator content='pdoc 16.0.0'>", true),
+            ("<meta name=generator content='WordPress 6.7'>", false),
+            (
+                "<script src=../_static/documentation_options.js?v=1></script>",
+                true,
+            ),
+            ("<script id=documentation_options src=x.js></script>", true),
+            ("<script src=search/main.js></script>", true),
+            ("<script src=/research/main.js></script>", false),
+            ("<script src=/js/main.js></script>", false),
+        ] {
+            let is = kind(html) == Some(Kind::Documentation);
+            assert_eq!(is, is_manual, "{html}");
         }
     }
 }

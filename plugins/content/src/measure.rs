@@ -7,6 +7,7 @@ use crate::control;
 use crate::label::{self, Label};
 use crate::names;
 use crate::scan::scan;
+use crate::slug::Slugs;
 use crate::steps;
 use crate::visible::{self, Look};
 use crate::words::{self, Marks};
@@ -137,12 +138,27 @@ pub fn starts_hidden(node: Node<'_>) -> bool {
     })
 }
 
+/// Whether an element is a heading.
+pub fn is_heading(tag: u16) -> bool {
+    matches!(tag, tag::H1..=tag::H6)
+}
+
 /// What the element's role, microdata, class and id say.
-fn marks_of(node: Node<'_>, max_words: u32) -> Marks {
+fn marks_of(node: Node<'_>, max_words: u32, slugs: &Slugs<'_>) -> Marks {
     let mut marks = 0;
     for a in node.attrs() {
         marks |= match a.id() {
-            attr::CLASS | attr::ID | attr::DATA_COMPONENT | attr::DATA_TESTID => {
+            attr::ID => match names::marks(a.value(), max_words) {
+                0 => 0,
+                marks => {
+                    if slugs.has(node) {
+                        0
+                    } else {
+                        marks
+                    }
+                }
+            },
+            attr::CLASS | attr::DATA_COMPONENT | attr::DATA_TESTID => {
                 names::marks(a.value(), max_words)
             }
             attr::ITEMPROP if a.value() == "articleBody" => words::STRONG,
@@ -167,6 +183,7 @@ fn marks_of(node: Node<'_>, max_words: u32) -> Marks {
 pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
     let count = view.len();
     let mut info = vec![Info::default(); count as usize];
+    let slugs = Slugs::of(view);
     let mut link_end = 0;
     // In a hidden subtree up to here.
     let mut hide_end = 0;
@@ -222,13 +239,13 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
                         code_end = code_end.max(node.end());
                     }
                 }
-                if matches!(tag, tag::H1..=tag::H6) {
+                if is_heading(tag) {
                     state |= HEADING | TITLED;
                 }
                 let marks = if skip || matches!(tag, tag::HTML | tag::BODY) {
                     0
                 } else {
-                    marks_of(node, max_words)
+                    marks_of(node, max_words, &slugs)
                 };
                 let (mut links, mut steps) = (0, 0);
                 if tag == tag::A && !skip && node.has_attr(attr::HREF) {

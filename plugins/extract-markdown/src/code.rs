@@ -8,6 +8,10 @@ use crate::marks::Kind;
 use crate::walk::{Close, Walker};
 use crate::writer::{Gap, Mode};
 
+/// Longest run of backticks of a code span. Its fences are longer, and a span is written once for each line
+/// and each link in it.
+const MAX_RUN: u32 = 16;
+
 impl<'a> Walker<'a> {
     /// `<code>` and its like in running text. Links inside stay links: the span is cut
     /// around them.
@@ -32,6 +36,10 @@ impl<'a> Walker<'a> {
             self.no_code_before = node.end();
             return next;
         };
+        if longest > MAX_RUN {
+            self.no_code_before = node.end();
+            return next;
+        }
         let padded = first == b'`' || last == b'`';
         let kind = Kind::Code {
             fence: longest + 1,

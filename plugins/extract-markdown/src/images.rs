@@ -3,7 +3,6 @@
 use orbweaver_sdk::dom::{Node, attr, tag};
 
 use crate::destinations::push_title;
-use crate::marks::Kind;
 use crate::walk::Walker;
 use crate::writer::{Mode, Space};
 
@@ -66,11 +65,11 @@ impl<'a> Walker<'a> {
             self.last_image.start = self.w.out.len();
             self.last_image.is_empty = !has_source;
             self.w.out.push_str("![");
-            self.w.brackets = true;
+            let brackets = std::mem::replace(&mut self.w.brackets, true);
             self.w.text(alt);
             self.w.space = Space::None;
             self.w.out.push_str(&tail);
-            self.w.brackets = self.w.is_open(Kind::Link);
+            self.w.brackets = brackets;
             self.w.resume_code(aside);
             self.last_image.end = self.w.out.len();
         }

@@ -6,6 +6,10 @@
 
 use crate::writer::Writer;
 
+/// Bytes of destinations that are written because links go on in further blocks. Links that would need more
+/// end with their first block: one long destination may have many blocks.
+const MAX_REPEATED: usize = 256 << 10;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Strong,
@@ -55,7 +59,7 @@ pub(crate) struct Mark {
     kind: Kind,
     /// Where its opening was written.
     at: usize,
-    /// Written as a tag.
+    /// Written as a tag; of a link, that it is not written.
     tag: bool,
 }
 
@@ -89,6 +93,7 @@ impl Writer {
             _ => self.marks.push(mark),
         }
         self.code |= matches!(kind, Kind::Code { .. });
+        self.link_written &= kind != Kind::Link;
         self.dirty = true;
         true
     }
@@ -165,6 +170,7 @@ impl Writer {
         };
         self.opened -= 1;
         match mark.kind {
+            Kind::Link if mark.tag => {}
             Kind::Link => {
                 self.out.push_str(&self.link_tail);
                 self.link_end = self.out.len();
@@ -211,6 +217,7 @@ impl Writer {
                 self.closed.clear();
             }
             let (at, tag) = match mark.kind {
+                Kind::Link if !self.may_write_link() => (0, true),
                 Kind::Link => {
                     self.before_bracket();
                     self.out.push('[');
@@ -245,6 +252,15 @@ impl Writer {
             }
         }
         self.closed.clear();
+    }
+
+    /// Whether the open link is written here: again, if it was before and there is room for that.
+    fn may_write_link(&mut self) -> bool {
+        if !std::mem::replace(&mut self.link_written, true) {
+            return true;
+        }
+        self.repeated += self.link_tail.len();
+        self.repeated <= MAX_REPEATED
     }
 
     fn open_emphasis(&mut self, kind: Kind, index: usize, next: char) -> (usize, bool) {

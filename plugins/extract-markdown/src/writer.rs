@@ -86,6 +86,10 @@ pub(crate) struct Writer {
     pub code: bool,
     /// What closes the open link: `](destination "title")`.
     pub link_tail: String,
+    /// Whether the open link was written before.
+    pub link_written: bool,
+    /// Bytes of destinations that were written again.
+    pub repeated: usize,
     /// Where the last link ended.
     pub link_end: usize,
     /// The words are those of another text: no white space is added between links.
@@ -126,6 +130,8 @@ impl Writer {
             brackets: false,
             code: false,
             link_tail: String::new(),
+            link_written: false,
+            repeated: 0,
             link_end: usize::MAX,
             keeps_words: false,
         }

@@ -189,3 +189,35 @@ fn short_rows_below_a_wide_one_do_not_multiply_the_page() {
     assert!(markdown.len() < 5 * html.len(), "{}", markdown.len());
     assert!(markdown.contains("| a |"));
 }
+
+#[test]
+fn what_is_written_again_in_each_block_does_not_multiply_the_page() {
+    let (ticks, url) = ("`".repeat(4_000), "x".repeat(4_000));
+    for (head, unit) in [
+        (format!("<code>{ticks}"), "<p>a"),
+        (format!("<code>{ticks}"), "<br>a"),
+        (format!("<code>{ticks}"), "<a href=/b>c</a>a"),
+        (format!("<a href=/{url}>"), "<div>a</div>"),
+        (format!("<a href=/{url}>"), "<video src=/b></video>a"),
+        (format!("<noscript><a href=/{url}>"), "<p>a"),
+    ] {
+        let html = format!("{head}{}", unit.repeat(4_000));
+        let snapshot = parse(&html);
+        let view = snapshot.view().expect("view");
+        let markdown = markdown(&view, "https://host.example/", &Options::default());
+        assert!(markdown.len() < 700_000, "{unit}: {}", markdown.len());
+        assert!(markdown.matches('a').count() >= 4_000, "{unit}");
+    }
+}
+
+#[test]
+fn links_of_many_blocks_keep_their_destination_until_it_was_written_often() {
+    let html = "<a href=/b><div>a</div><img src=/c alt='[d]'><div>e</div></a>".repeat(1_000);
+    let snapshot = parse(&html);
+    let view = snapshot.view().expect("view");
+    let markdown = markdown(&view, "https://host.example/", &Options::default());
+    let count = |part: &str| markdown.matches(part).count();
+    assert_eq!(count("[a](https://host.example/b)"), 1_000);
+    assert_eq!(count("[e](https://host.example/b)"), 1_000);
+    assert_eq!(count("![\\[d\\]](https://host.example/c)"), 1_000);
+}

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use orbweaver_content::{raw, visible};
 use orbweaver_facts::heading_text;
 use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
-use orbweaver_sdk::head::{Head, hreflang};
+use orbweaver_sdk::head::{Head, header_links, hreflang};
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::language::tag as language_tag;
 use orbweaver_sdk::text::{Collapse, Counter, Piece};
+use orbweaver_sdk::urls::Base;
 use orbweaver_sdk::{Budget, Error, Page, jsonld, robots};
 
 /// The page's signals as one JSON object; its fields are described in `plugin.toml`. Headings, words
@@ -130,7 +131,7 @@ fn heading(node: Node<'_>) -> String {
     text
 }
 
-/// Writes the alternate languages: the first URL of each.
+/// Writes the alternate languages: the first URL of each, of the page, else of its header `Link`.
 fn languages(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
     let Some(base) = page.base() else { return };
     let mut found = BTreeMap::new();
@@ -141,6 +142,18 @@ fn languages(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
         }
         if let Some(url) = link.target(base) {
             found.insert(language, url);
+        }
+    }
+    // URLs in the header are relative to the page's URL, not to `<base>`.
+    let own = Base::new(page.final_url());
+    let headers = page.header_values("link").flat_map(header_links);
+    for link in headers.filter(|link| link.is("alternate")) {
+        let language = link.hreflang().unwrap_or("");
+        let url = own.as_ref().and_then(|base| base.join(link.target));
+        if !language.is_empty()
+            && let Some(url) = url
+        {
+            found.entry(language).or_insert(url);
         }
     }
     for (language, url) in found {

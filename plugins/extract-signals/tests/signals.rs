@@ -149,6 +149,21 @@ fn language_versions_are_pages_with_an_address() {
 }
 
 #[test]
+fn language_versions_of_the_header_are_read_behind_those_of_the_page() {
+    let page = Document::new(
+        "https://www.example.org/shop/",
+        "<base href=/b/><link rel=alternate hreflang=de href=/de/>",
+    );
+    let headers = "</de-of-header>; rel=\"alternate\"; hreflang=\"de\", <fr>; rel=alternate; hreflang=fr, \
+                   </feed>; rel=alternate; type=\"application/rss+xml\"; hreflang=it, </x>; rel=next; hreflang=es";
+    let found = signals_of(page.header("Link", headers));
+    assert_eq!(
+        found["hreflang"],
+        json!({"de": "https://www.example.org/de/", "fr": "https://www.example.org/shop/fr"})
+    );
+}
+
+#[test]
 fn a_refresh_is_that_of_the_header_or_of_a_meta() {
     let meta = |content: &str| {
         signals(&format!(

@@ -1,6 +1,6 @@
 //! Whose a footer is: the page's own, or that of its text.
 
-use orbweaver_sdk::dom::{Node, attr, tag};
+use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 /// Whether an element is the page's own footer, and not that of a post or an item.
 pub fn is_footer(node: Node<'_>, h1: Option<u32>) -> bool {
@@ -37,4 +37,16 @@ pub fn is_of_text(footer: Node<'_>, from: u32, to: u32) -> bool {
     };
     let is_comment = article.has_class("comment");
     !is_comment && !around.any(|n| n.tag() == tag::ARTICLE) && !(from..to).any(is_other)
+}
+
+/// The footer of the page's only `article`, which holds the headline or the beginning of the content.
+pub fn own_footer<'v>(view: &'v View<'v>, start: u32) -> Option<Node<'v>> {
+    let article = view.node(start).and_then(|node| {
+        let mut around = std::iter::once(node).chain(node.ancestors());
+        around.find(|node| node.tag() == tag::ARTICLE)
+    })?;
+    let footer = article.child_elements().filter(|c| c.tag() == tag::FOOTER);
+    footer
+        .last()
+        .filter(|footer| is_of_text(*footer, 0, view.len()))
 }

@@ -6,6 +6,7 @@
 //! no page costs more than a constant beyond its length.
 
 mod author;
+mod brand;
 mod class;
 mod date_meaning;
 pub mod dates;
@@ -90,7 +91,8 @@ impl Facts {
     pub fn of(sources: &Sources<'_>) -> Self {
         let things = things::read(sources.objects);
         let marks = Marks::of(sources);
-        let site = Site::of(sources, &things);
+        let mut site = Site::of(sources, &things);
+        site.learn(marks.brand.as_ref(), sources.head.title.as_deref());
         let things = own::first(things, sources, &marks, &site);
         let titles = headline::decide(sources, &things, &marks, &site);
         // Most pages state author and dates, and need no look around.

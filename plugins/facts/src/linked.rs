@@ -1,4 +1,5 @@
-//! Links of a text to its tags and categories, as `rel` says (HTML standard, "tag").
+//! Links of a text to its tags and categories, as `rel` says (HTML standard, "tag"), or else their
+//! addresses.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text::line;
@@ -16,9 +17,76 @@ const MAX_READ: usize = 500;
 /// Elements around a link that are looked at.
 const NEAR: usize = 16;
 
-/// The links with `rel=tag`, in document order.
+/// The links to tags and categories.
 #[derive(Debug, Default)]
-pub struct Linked {
+pub struct Topics {
+    /// Those with `rel=tag`.
+    by_rel: Linked,
+    /// Those that lead to `/tags/NAME` or `/category/NAME`.
+    by_address: Linked,
+}
+
+impl Topics {
+    /// Reads a link.
+    pub fn read(&mut self, link: Node<'_>) {
+        if has(link, attr::REL, "tag") {
+            self.by_rel.read(link, has(link, attr::REL, "category"));
+        } else if let Some(category) = leads_to_topic(link)
+            && !is_in_sentence(link)
+        {
+            self.by_address.read(link, category);
+        }
+    }
+
+    /// Categories and tags, without repetition; none where they are those of several texts.
+    pub fn decide(&self) -> (Vec<String>, Vec<String>) {
+        let (mut categories, mut tags) = self.by_rel.decide();
+        if categories.is_empty() || tags.is_empty() {
+            let other = self.by_address.decide();
+            if categories.is_empty() {
+                categories = other.0;
+            }
+            if tags.is_empty() {
+                tags = other.1;
+            }
+        }
+        (categories, tags)
+    }
+}
+
+/// Whether the address of a link is that of a category, rather than a tag; `None` where it is neither.
+fn leads_to_topic(link: Node<'_>) -> Option<bool> {
+    const MAX_HREF: usize = 500;
+    let href = link
+        .attr(attr::HREF)
+        .filter(|href| href.len() <= MAX_HREF)?;
+    let path = href.split(['?', '#']).next()?.trim_end_matches('/');
+    let (before, name) = path.rsplit_once('/')?;
+    let folder = before.rsplit('/').next()?;
+    let is_index = name.starts_with("index.") || name == "..";
+    match folder {
+        _ if name.is_empty() || is_index => None,
+        "tag" | "tags" => Some(false),
+        "category" | "categories" => Some(true),
+        _ => None,
+    }
+}
+
+/// Whether a link is of a sentence: what a text mentions is not what it is filed under.
+fn is_in_sentence(link: Node<'_>) -> bool {
+    /// Texts that are read, and bytes of a line that has more than labels.
+    const MOST: usize = 12;
+    const LONG: usize = 80;
+    let Some(parent) = link.parent() else {
+        return false;
+    };
+    let beside = parent.children().filter(Node::is_text).take(MOST);
+    beside.map(|text| text.text().trim().len()).sum::<usize>() >= LONG
+}
+
+/// Links of one kind, in document order.
+#[derive(Debug, Default)]
+struct Linked {
     found: Vec<Link>,
     read: usize,
     /// There are more than those of one text.
@@ -35,9 +103,9 @@ struct Link {
 }
 
 impl Linked {
-    /// Reads a link.
-    pub fn read(&mut self, link: Node<'_>) {
-        if self.too_many || !has(link, attr::REL, "tag") || link.end() - link.id() > MAX_NODES {
+    /// Reads a link to a category or a tag.
+    fn read(&mut self, link: Node<'_>, category: bool) {
+        if self.too_many || link.end() - link.id() > MAX_NODES {
             return;
         }
         self.read += 1;
@@ -62,13 +130,13 @@ impl Linked {
         self.too_many = self.found.len() >= MAX_TAGS;
         self.found.push(Link {
             text: text.to_owned(),
-            category: has(link, attr::REL, "category"),
+            category,
             article,
         });
     }
 
     /// Categories and tags, without repetition; none where they are those of several texts.
-    pub fn decide(&self) -> (Vec<String>, Vec<String>) {
+    fn decide(&self) -> (Vec<String>, Vec<String>) {
         let (mut categories, mut tags) = (Vec::new(), Vec::new());
         let mut articles: Vec<u32> = self.found.iter().filter_map(|link| link.article).collect();
         articles.dedup();
@@ -137,7 +205,7 @@ mod tests {
     fn topics(html: &str) -> (Vec<String>, Vec<String>) {
         let snapshot = orbweaver_sdk::dom::parse(html);
         let view = snapshot.view().expect("view");
-        let mut linked = Linked::default();
+        let mut linked = Topics::default();
         view.elements()
             .filter(|node| node.tag() == tag::A)
             .for_each(|link| linked.read(link));
@@ -154,6 +222,24 @@ mod tests {
         );
         assert_eq!(categories, ["Webs"]);
         assert_eq!(tags, ["silk", "legs"]);
+    }
+
+    #[test]
+    fn addresses_tell_what_rel_does_not() {
+        let (categories, tags) = topics(
+            "<nav><a href=/category/silk>Silk</a></nav><article><p><a href=../categories/webs/>Webs</a>\
+             <p>By Ann · <a href=/tags/>All tags</a> <a href='https://example.org/tag/orb.html?x'>orb</a>\
+             <a href=/tags/legs>#legs</a><p>This is what many people say when they are asked how it was, \
+             and <a href=/tag/rain>rain</a> is not what it is about at all.</article>",
+        );
+        assert_eq!(categories, ["Webs"]);
+        assert_eq!(tags, ["orb", "legs"]);
+        let both = "<a rel='category tag' href=/x>Webs</a><a href=/category/y>Silk</a>\
+                    <a href=/tag/z>legs</a>";
+        assert_eq!(
+            topics(both),
+            (vec!["Webs".to_owned()], vec!["legs".to_owned()])
+        );
     }
 
     #[test]

@@ -4,9 +4,10 @@ use orbweaver_sdk::dom::{Namespace, Node, attr, tag};
 use orbweaver_sdk::text::line;
 
 use crate::Sources;
+use crate::brand::{Brand, Name};
 use crate::image::Images;
 use crate::items::Items;
-use crate::linked::Linked;
+use crate::linked::Topics;
 use crate::names;
 use crate::teasers::Teasers;
 use crate::text::MAX_BYTES;
@@ -50,8 +51,10 @@ pub struct Marks {
     pub modified: Vec<String>,
     /// Microdata's images.
     pub images: Images,
+    /// The text of the first link to the site's start page.
+    pub brand: Option<Name>,
     /// Links to the content's tags and categories.
-    topics: Linked,
+    topics: Topics,
 }
 
 impl Marks {
@@ -63,11 +66,13 @@ impl Marks {
             ..Self::default()
         };
         let items = marks.items;
+        let mut brand = Brand::of(sources.url);
         let mut teasers = Teasers::of(sources, items.heading());
         let (mut main, mut article) = (None, None);
         for node in view.elements() {
             if node.tag() == tag::A {
                 marks.topics.read(node);
+                brand.read(node);
             }
             let is_property = node.tag() != tag::META && node.has_attr(attr::ITEMPROP);
             if is_property {
@@ -104,6 +109,7 @@ impl Marks {
         }
         let body = view.body().map_or(0, |body| body.id());
         marks.content = main.or(article).unwrap_or(body);
+        marks.brand = brand.name();
         marks
     }
 

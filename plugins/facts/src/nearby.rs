@@ -7,7 +7,7 @@ use crate::Sources;
 use crate::class::Class;
 use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner};
-use crate::footers::{is_footer, is_of_text};
+use crate::footers::{is_footer, is_of_text, own_footer};
 use crate::items;
 use crate::marks::{Marks, has, machine_value, time_value};
 use crate::names;
@@ -67,8 +67,37 @@ impl Nearby {
         nearby.look(view, (start, end), &teasers, manner);
         let before = (start.saturating_sub(BEFORE), start);
         nearby.look(view, before, &teasers, manner);
+        nearby.look_under_text(view, (start, end), &teasers, manner);
         nearby.look_into_footer(view, h1, &teasers, manner);
         nearby
+    }
+
+    /// Looks into the footer of a text so long that it stands too far from the headline.
+    fn look_under_text(
+        &mut self,
+        view: &View<'_>,
+        (start, end): (u32, u32),
+        teasers: &Teasers<'_>,
+        manner: Manner<'_>,
+    ) {
+        let own = own_footer(view, start).filter(|footer| footer.id() >= end);
+        let Some(footer) = own else { return };
+        let mut found = Self {
+            footer_end: footer.end(),
+            ..Self::default()
+        };
+        let nodes = (footer.id() + 1, footer.end().min(footer.id() + AFTER));
+        found.look(view, nodes, teasers, manner);
+        let bylines = found.bylines.into_iter();
+        self.bylines.extend(bylines.map(|byline| Byline {
+            doubt: byline.doubt + FAR,
+            ..byline
+        }));
+        let stamps = found.stamps.into_iter();
+        self.stamps.extend(stamps.map(|stamp| Stamp {
+            doubt: stamp.doubt + FAR,
+            ..stamp
+        }));
     }
 
     /// Looks into the page's own footer for when the page was changed; other dates there are of the

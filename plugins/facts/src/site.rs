@@ -1,9 +1,13 @@
 //! The site's name, and whether a text is it.
 
+use std::ops::Range;
+
 use orbweaver_sdk::jsonld;
 use orbweaver_sdk::text::letters;
 
 use crate::Sources;
+use crate::brand::Name;
+use crate::parts::segments;
 use crate::text::{MAX_BYTES, plain};
 use crate::things::{self, Thing};
 
@@ -64,6 +68,29 @@ impl Site {
             site.name = site.name.or(Some(name));
         }
         site
+    }
+
+    /// Takes what the page calls the start page for a name where it is the end of the title, too, or its
+    /// beginning: folders are parts of a site, which titles begin with.
+    pub fn learn(&mut self, brand: Option<&Name>, title: Option<&str>) {
+        let Some(brand) = brand.filter(|brand| !self.is_stated(&brand.text)) else {
+            return;
+        };
+        let title = plain(title.filter(|title| title.len() <= MAX_BYTES).unwrap_or(""));
+        let key = letters(&brand.text);
+        let cut = segments(&title);
+        let is_end = |range: &Range<usize>| {
+            title
+                .get(range.clone())
+                .is_some_and(|part| letters(part) == key)
+        };
+        if let [first, .., last] = cut.as_slice()
+            && (is_end(last) || brand.is_host && is_end(first))
+            && self.stated.len() < MAX_NAMES
+        {
+            self.stated.push(key);
+            self.name.get_or_insert_with(|| brand.text.clone());
+        }
     }
 
     fn read_host(&mut self, url: &str) {

@@ -125,6 +125,15 @@ impl<'h> Tokens<'h> {
             .map(move |attribute| (read(&attribute.name), read(&attribute.value)))
     }
 
+    /// Names, as written, and the places of the values in the source of the attributes of the last start
+    /// tag.
+    pub fn places(&self) -> impl Iterator<Item = (&'h str, Range<usize>)> {
+        let name = |range: &Range<usize>| self.html.get(range.clone()).unwrap_or("");
+        self.attributes
+            .iter()
+            .map(move |attribute| (name(&attribute.name), attribute.value.clone()))
+    }
+
     /// The raw text that the start tag just read is followed by, as of `noscript`; empty where it
     /// begins none. It is no token.
     pub fn raw_text(&self) -> &'h str {

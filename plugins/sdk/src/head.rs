@@ -70,11 +70,15 @@ impl Link<'_> {
 /// `None` if its `type` is not that of a page: a feed has a language, too.
 pub fn hreflang(link: Node<'_>) -> Option<&str> {
     let language = link.attr(attr::HREFLANG)?.trim_ascii();
-    let kind = link.attr(attr::TYPE).unwrap_or("");
+    is_of_page(link.attr(attr::TYPE)).then_some(language)
+}
+
+/// Whether the `type` of a link is that of a page, or is not given.
+fn is_of_page(kind: Option<&str>) -> bool {
+    let kind = kind.unwrap_or("");
     let kind = kind.split(';').next().unwrap_or(kind).trim_ascii();
     let mut of_page = ["", "text/html", "application/xhtml+xml"].into_iter();
-    let is_page = of_page.any(|known| known.eq_ignore_ascii_case(kind));
-    is_page.then_some(language)
+    of_page.any(|known| known.eq_ignore_ascii_case(kind))
 }
 
 /// Metadata of a document, from one pass over it. Metas and links in the body are included,
@@ -267,6 +271,43 @@ fn first_url<'l, 'p: 'l>(
 /// The targets of a `Link` header (RFC 8288) with their `rel`; a comma or semicolon inside a
 /// target's brackets does not separate.
 pub fn link_header(value: &str) -> impl Iterator<Item = (&str, &str)> {
+    header_links(value).map(|link| (link.target, link.parameter("rel").unwrap_or("")))
+}
+
+/// A link of a `Link` header.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderLink<'h> {
+    /// Its target, as written.
+    pub target: &'h str,
+    parameters: &'h str,
+}
+
+impl<'h> HeaderLink<'h> {
+    /// The first parameter with this name, as `rel`.
+    pub fn parameter(&self, name: &str) -> Option<&'h str> {
+        self.parameters.split(';').find_map(|parameter| {
+            let (known, value) = parameter.split_once('=')?;
+            let value = value.trim_matches([' ', '\t', ',', '"']);
+            known.trim().eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    /// The language of the page's version there, as [`hreflang`] reads it.
+    pub fn hreflang(&self) -> Option<&'h str> {
+        let language = self.parameter("hreflang")?;
+        is_of_page(self.parameter("type")).then_some(language)
+    }
+
+    /// Whether `rel` has this keyword, ignoring case.
+    pub fn is(&self, rel: &str) -> bool {
+        let mut tokens = self.parameter("rel").unwrap_or("").split_ascii_whitespace();
+        tokens.any(|token| token.eq_ignore_ascii_case(rel))
+    }
+}
+
+/// The links of a `Link` header (RFC 8288); a comma or semicolon inside a target's brackets does not
+/// separate.
+pub fn header_links(value: &str) -> impl Iterator<Item = HeaderLink<'_>> {
     let mut rest = value;
     std::iter::from_fn(move || {
         let (_, after) = rest.split_once('<')?;
@@ -275,11 +316,6 @@ pub fn link_header(value: &str) -> impl Iterator<Item = (&str, &str)> {
         let end = after.find('<').unwrap_or(after.len());
         let (parameters, next) = after.split_at_checked(end)?;
         rest = next;
-        let rel = parameters.split(';').find_map(|parameter| {
-            let (name, value) = parameter.split_once('=')?;
-            let value = value.trim_matches([' ', '\t', ',', '"']);
-            name.trim().eq_ignore_ascii_case("rel").then_some(value)
-        });
-        Some((target, rel.unwrap_or("")))
+        Some(HeaderLink { target, parameters })
     })
 }

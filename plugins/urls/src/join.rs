@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use url::Url;
+use url::{ParseError, Url};
 
 use crate::{MAX_URL_BYTES, Resolved};
 
@@ -102,13 +102,26 @@ impl Base {
         }
         let joined = self
             .join_plain(href, out)
-            .unwrap_or_else(|| self.url.join(href).is_ok_and(|url| out.set(&url)));
+            .unwrap_or_else(|| self.join_parsed(href).is_some_and(|url| out.set(&url)));
         if !joined {
             return false;
         }
         let rest = left.checked_sub(out.as_str().len() as u64);
         self.left.store(rest.unwrap_or(0), Ordering::Relaxed);
         rest.is_some()
+    }
+
+    /// Resolves by the standard's parser. It takes the third slash of `///host/x` for the end of an empty
+    /// host; browsers ignore it (URL standard, "special authority ignore slashes state").
+    fn join_parsed(&self, href: &str) -> Option<Url> {
+        match self.url.join(href) {
+            Err(ParseError::EmptyHost) => {
+                let host = trim(href).strip_prefix("//")?;
+                let host = host.trim_start_matches(['/', '\\', '\t', '\n', '\r']);
+                self.url.join(&format!("//{host}")).ok()
+            }
+            joined => joined.ok(),
+        }
     }
 
     /// Resolves common forms by copying; `None` if the standard's parser is needed: bytes other

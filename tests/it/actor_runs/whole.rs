@@ -248,6 +248,7 @@ async fn its_end_is_told_once_by_a_signed_webhook() {
     let path = format!("{RUNS}?webhook_url={}", receiver.url());
     let document = client.get("/openapi.json").await.ok();
     assert!(document["webhooks"]["actor.run_complete"]["post"].is_object());
+    service.clock.advance(TimeDelta::nanoseconds(1_234_567));
     for (input, status) in [("emit", "done"), ("panic", "failed")] {
         let begun = client.post(&path, &json!({"do": input})).await;
         let id = begun.json()["id"].clone();
@@ -275,7 +276,8 @@ async fn its_end_is_told_once_by_a_signed_webhook() {
         let signed = sign(&secret, told.header("webhook-id"), at, &told.body);
         assert_eq!(told.header("webhook-signature"), signed.standard);
         let path = format!("{RUNS}/{id}");
-        finished(&client, &path).await;
+        let run = finished(&client, &path).await;
+        assert_eq!(body["finished_at"], run["finished_at"]);
     }
     // Each end is told once: the next delivery is the next run's.
     let last = client.post(&path, &json!({"do": "emit"})).await;

@@ -1,5 +1,7 @@
 //! Runs that begin with sitemaps.
 
+use std::time::Duration;
+
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{FailedUrl, Run, RunState, SkipReason, UNREADABLE_SITEMAP};
 
@@ -12,6 +14,7 @@ promises! {
     sitemaps_of_other_sites_urls_alone_are_a_failure
     nested_and_many_sitemaps_are_all_read
     what_a_cut_sitemap_leaves_out_is_told
+    a_sitemap_of_a_busy_server_is_asked_for_again
     what_robots_txt_disallows_takes_no_place
     what_takes_long_to_match_is_decided_in_turn
     what_fails_makes_room_for_what_is_listed
@@ -146,6 +149,32 @@ async fn what_a_cut_sitemap_leaves_out_is_told(service: Service) {
     assert!(
         told[0].message.contains("read as far as possible"),
         "{told:?}"
+    );
+}
+
+async fn a_sitemap_of_a_busy_server_is_asked_for_again(service: Service) {
+    let ground = Ground::of(|hit| match (hit.path.as_str(), hit.before) {
+        ("/sitemap.xml", _) => index(["/one.xml", "/two.xml", "/down.xml"].map(str::to_owned)),
+        ("/one.xml", 0) => Answer::status(503),
+        ("/two.xml", 0) => Answer::status(429).with("retry-after", "1"),
+        ("/two.xml", 1) => Answer::status(502),
+        ("/down.xml", _) => Answer::status(504),
+        ("/one.xml" | "/two.xml", _) => urls([format!("{}/page", hit.path)]),
+        _ => other(hit),
+    })
+    .await;
+    let run = crawl(&service, &listed(&ground, "/")).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 2), "{run:?}");
+    let asked = ["/one.xml", "/two.xml", "/down.xml"].map(|path| ground.count(path));
+    assert_eq!(asked, [2, 3, 3]);
+    let log = ground.log();
+    let two: Vec<_> = log.iter().filter(|hit| hit.path == "/two.xml").collect();
+    assert!(two[1].at - two[0].at >= Duration::from_secs(1));
+    let told = errors(&service, &run).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        (told[0].url.as_str(), told[0].attempts),
+        (ground.url("/down.xml").as_str(), 3)
     );
 }
 

@@ -319,6 +319,10 @@ async fn what_has_no_content_says_so_with_and_without_its_body() {
     let client = service.client();
     let origin = Origin::start().await.expect("a site");
     origin.set("/", Reply::text("Just text."));
+    origin.set("/empty", Reply::new(204, ""));
+    let scan = json!({"url": origin.url("/empty"), "cloud_mode": "none"});
+    let scan = client.post("/v1/scan", &scan).await.ok();
+    assert_eq!(scan["notice"], "the response has no body", "{scan}");
     for store_html in [true, false] {
         let crawl = json!({"url": origin.url("/"), "store_html": store_html, "max_pages": 1});
         let run = crawled(&client, &crawl).await;

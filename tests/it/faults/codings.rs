@@ -1,6 +1,6 @@
 //! Faults 8 to 12: content codings.
 
-use orbweaver_origin::BOMB_BYTES;
+use orbweaver_origin::{BOMB_BYTES, Reply};
 use serde_json::json;
 
 use super::support::Faulty;
@@ -89,5 +89,12 @@ async fn fault_11_a_page_whose_body_ended_early_is_not_shown_as_whole() {
 async fn fault_12_unknown_coding() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/unknown-coding").await, "decode");
+    // Names that are known to be none.
+    for name in ["none", "UTF-8"] {
+        let page = Reply::html("<title>Not coded</title>").header("Content-Encoding", name);
+        faulty.origin.set("/page", page);
+        let result = faulty.scan("/page").await;
+        assert_eq!(result["metadata"]["title"], "Not coded", "{name}");
+    }
     faulty.is_well().await;
 }

@@ -29,6 +29,27 @@ async fn fault_32_binary_files_served_as_html() {
     faulty.is_well().await;
 }
 
+/// Browsers show them as pages.
+#[tokio::test]
+async fn fault_31_pages_declared_as_xml_are_pages() {
+    let faulty = Faulty::start().await;
+    let xhtml = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><head><script src='a.js'/>\
+                 <title>In XML</title></head><body><p><a href='/next'>on</a></p></body></html>";
+    for media_type in ["application/xml", "text/xml; charset=utf-8"] {
+        let reply = Reply::new(200, xhtml).header("Content-Type", media_type);
+        let result = scan(&faulty, reply).await;
+        assert_eq!(
+            result["metadata"]["title"], "In XML",
+            "{media_type}: {result}"
+        );
+        assert_eq!(result["links"][0]["to"], faulty.origin.url("/next"));
+        assert_eq!(result.get("notice"), None);
+    }
+    let data = Reply::new(200, "<data><html/></data>").header("Content-Type", "text/xml");
+    assert_eq!(scan(&faulty, data).await["markdown"], Value::Null);
+    faulty.is_well().await;
+}
+
 #[tokio::test]
 async fn fault_33_html_without_end() {
     let faulty = Faulty::with(|fetch| fetch.limits.max_body_bytes = 16 << 20).await;

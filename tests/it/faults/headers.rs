@@ -31,7 +31,7 @@ async fn fault_19_ambiguous_framing() {
 #[tokio::test]
 async fn fault_20_answers_that_are_not_http() {
     let faulty = Faulty::start().await;
-    for path in ["/fault/http09", "/fault/garbage"] {
+    for path in ["/fault/http09", "/fault/garbage", "/fault/switching"] {
         assert_eq!(faulty.failure(path).await, "protocol", "{path}");
     }
     faulty.is_well().await;

@@ -250,6 +250,14 @@ async fn fault_16_scope_robots_txt_and_guard_hold_for_refreshes() {
     let answer = faulty.client().post("/v1/scan", &body).await;
     let message = answer.error(422, "INVALID_INPUT");
     assert!(message.contains("10.0.0.0/8"), "{message}");
+    // What no crawler fetches is for browsers: the page is the answer.
+    let app = Reply::html("<p>Open it").header("Refresh", "0; url=shop-app://item/1");
+    origin
+        .set("/script", leading(0, "javascript:go()"))
+        .set("/app", app);
+    for path in ["/mail", "/script", "/app"] {
+        assert_eq!(followed(&faulty, path).await, origin.url(path));
+    }
     faulty.is_well().await;
 }
 

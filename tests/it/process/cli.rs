@@ -144,11 +144,26 @@ fn a_file_is_scanned_without_a_server() {
         "{said}"
     );
 
+    std::fs::write(&file, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
+    let output = run(&data, &["scan", &file.to_string_lossy()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        said.contains("has no markdown: the body is image/png"),
+        "{said}"
+    );
+
     let missing = run(&data, &["scan", "nothing.html"]);
     assert_eq!(missing.status.code(), Some(1));
     let private = run(&data, &["scan", "http://10.0.0.1/"]);
     assert_eq!(private.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&private.stderr).contains("--allow-net"));
+    let port = run(&data, &["scan", "http://127.0.0.1:1/"]);
+    let said = String::from_utf8_lossy(&port.stderr);
+    assert!(
+        said.contains("port 1 is reserved") && !said.contains("--allow-net"),
+        "{said}"
+    );
 }
 
 #[test]

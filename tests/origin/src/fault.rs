@@ -112,6 +112,10 @@ fn scripted(name: &str) -> (Vec<u8>, After) {
         "gzip-transfer" => ([head("Transfer-Encoding: gzip\r\n"), gzip(b"body")].concat(), Close),
         "http09" => (text("<html>no status line at all</html>"), Close),
         "garbage" => (text("HTTP/1.1 abc what\r\n\r\n"), Close),
+        "switching" => (
+            text("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
+            Close,
+        ),
         "closed" => (Vec::new(), Close),
         "not-modified" => (text("HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n"), Keep),
         "no-content" => (text("HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\nbody that must not be"), Close),

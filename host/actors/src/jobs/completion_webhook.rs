@@ -1,6 +1,6 @@
 //! The webhook of a job that ends.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 use orbweaver_core::ids::{JobId, ProjectId};
 use orbweaver_core::webhook::{ACTOR_RUN_COMPLETE, target};
 use orbweaver_pipeline::cloud::usd;
@@ -72,7 +72,8 @@ pub(super) fn delivery(
         request_id: &job.request_id,
         enqueued_at: job.enqueued_at,
         started_at: job.started_at,
-        finished_at: at,
+        // As it is stored.
+        finished_at: at.trunc_subsecs(3),
     };
     Some(JobDelivery {
         message_id: format!("msg_{}", Uuid::now_v7().simple()),

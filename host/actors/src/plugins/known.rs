@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{Permissions, ProjectPolicy};
 use orbweaver_store::PluginKey;
 use parking_lot::Mutex;
@@ -11,6 +12,9 @@ use tokio::time::Instant;
 /// Pause after the first failure to load an upload, and the longest one.
 const RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(600);
+
+/// What is told of an upload that could not be read from the database, or whose load panicked.
+const UNREAD: &str = "an error of the service, which is in its log; it is tried again";
 
 /// What decides whether a plugin must be loaded again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +83,8 @@ struct Known {
 struct Failed {
     attempts: u32,
     again: Instant,
+    /// Why; `None` if it was not even read.
+    reason: Option<String>,
 }
 
 /// What is to be done so that an upload serves.
@@ -135,6 +141,7 @@ impl KnownUploads {
         let failed = Some(Failed {
             attempts: attempts + 1,
             again: now + pause.min(LONGEST_RETRY),
+            reason: None,
         });
         let known = Known {
             target,
@@ -143,6 +150,23 @@ impl KnownUploads {
         };
         all.insert(key.clone(), known);
         may_go_on
+    }
+
+    /// Keeps why an upload did not load, for its owner.
+    pub(super) fn because(&self, key: &PluginKey, reason: String) {
+        let mut all = self.0.lock();
+        if let Some(failed) = all.get_mut(key).and_then(|known| known.failed.as_mut()) {
+            failed.reason = Some(reason);
+        }
+    }
+
+    /// The uploads of the instance, or of a project, that did not load, and why.
+    pub(super) fn problems(&self, owner: Option<ProjectId>) -> Vec<(PluginKey, String)> {
+        let all = self.0.lock();
+        let own = all.iter().filter(|(key, _)| key.project == owner);
+        let reason = |failed: &Failed| failed.reason.clone().unwrap_or_else(|| UNREAD.to_owned());
+        own.filter_map(|(key, known)| Some((key.clone(), reason(known.failed.as_ref()?))))
+            .collect()
     }
 
     /// Forgets an upload; whether its owner has others.
@@ -189,8 +213,6 @@ impl KnownUploads {
 
 #[cfg(test)]
 mod tests {
-    use orbweaver_core::ids::ProjectId;
-
     use super::*;
 
     fn key(project: i64, name: &str) -> PluginKey {
@@ -244,6 +266,23 @@ mod tests {
         assert_eq!(known.others(&there), [key(1, "a")]);
         assert!(known.forget(&key(1, "a")));
         assert!(!known.forget(&key(1, "b")));
+    }
+
+    #[test]
+    fn an_owner_is_told_why_its_uploads_did_not_load() {
+        let (known, now) = (KnownUploads::default(), Instant::now());
+        known.loaded(&key(1, "b"), target(1));
+        for (owner, name) in [(1, "a"), (2, "a")] {
+            assert!(!known.failed(&key(owner, name), Some(target(1)), now));
+        }
+        let of = |project: i64| known.problems(Some(ProjectId(project)));
+        assert_eq!(of(1), [(key(1, "a"), UNREAD.to_owned())]);
+        known.because(&key(1, "a"), "no permission".to_owned());
+        assert_eq!(of(1), [(key(1, "a"), "no permission".to_owned())]);
+        assert_eq!(of(2), [(key(2, "a"), UNREAD.to_owned())]);
+        assert_eq!(known.problems(None), []);
+        known.loaded(&key(1, "a"), target(1));
+        assert_eq!(of(1), []);
     }
 
     /// A version under a tier that allows these grants, and this much memory.

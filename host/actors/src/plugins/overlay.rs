@@ -127,6 +127,11 @@ impl Overlay {
         self.known.failures()
     }
 
+    /// The uploads of the instance, or of a project, whose serving version this node failed to load, and why.
+    pub fn problems(&self, owner: Option<ProjectId>) -> Vec<(PluginKey, String)> {
+        self.known.problems(owner)
+    }
+
     /// When the first of them is tried again; `None` without one.
     pub(super) fn next_retry(&self) -> Option<Instant> {
         self.known.next_retry()
@@ -464,11 +469,10 @@ async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
         }
         Err(error) => {
             tracing::error!(plugin, kind, %error, "an uploaded plugin failed to load");
-            if !actors
-                .overlay
-                .known
-                .failed(key, Some(target), Instant::now())
-            {
+            let known = &actors.overlay.known;
+            let may_go_on = known.failed(key, Some(target), Instant::now());
+            known.because(key, error.to_string());
+            if !may_go_on {
                 stop_serving(actors, key);
             }
         }

@@ -17,20 +17,20 @@ use crate::input::Query;
 pub(super) struct PluginList {
     /// By kind and name.
     items: Vec<PluginItem>,
-    /// Files of the plugin folder that are not loaded as they stand.
+    /// Uploads, and files of the plugin folder, that this node could not load as they stand.
     refused: Vec<Refused>,
 }
 
-/// A file that is not loaded.
+/// A plugin that is not loaded.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Refused {
-    /// Its name.
+    /// The file's name; of an upload, the name of a file with it.
     file: String,
     /// Why.
     reason: String,
 }
 
-/// The plugins that serve, and the files that are refused: the instance's for an administrator's key,
+/// The plugins that serve, and what is refused: the instance's for an administrator's key,
 /// else those that the project has installed for itself.
 #[utoipa::path(
     get,
@@ -48,6 +48,16 @@ pub(super) async fn list_plugins(ctx: Ctx, query: Query<ScopeParams>) -> JsonAns
     let scope = query.0.check(&ctx).await?;
     let uploads = ctx.app.store.plugins_of(scope.owner()).await?;
     let item = |plugin: PluginInfo| PluginItem::listed(plugin, &uploads);
+    let not_loaded = || {
+        let problems = scope.problems(&ctx).into_iter();
+        let refused = problems.map(|(kind, name, reason)| Refused {
+            file: format!("{}{name}.wasm", kind.file_prefix()),
+            reason,
+        });
+        let mut refused: Vec<Refused> = refused.collect();
+        refused.sort_by(|one, other| one.file.cmp(&other.file));
+        refused
+    };
     let engine = match scope {
         Scope::Instance => ctx.app.pipeline.engine.clone(),
         Scope::Project(..) => {
@@ -56,7 +66,7 @@ pub(super) async fn list_plugins(ctx: Ctx, query: Query<ScopeParams>) -> JsonAns
             let items = engine.own_plugins().into_iter().map(item).collect();
             return Ok(Json(PluginList {
                 items,
-                refused: Vec::new(),
+                refused: not_loaded(),
             }));
         }
     };
@@ -73,6 +83,7 @@ pub(super) async fn list_plugins(ctx: Ctx, query: Query<ScopeParams>) -> JsonAns
                 .into_owned(),
             reason: reason.to_string(),
         })
+        .chain(not_loaded())
         .collect();
     Ok(Json(PluginList { items, refused }))
 }

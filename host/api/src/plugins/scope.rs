@@ -3,7 +3,7 @@
 use orbweaver_accounts::tiers::PluginCaps;
 use orbweaver_actors::plugins::{UploadError, kind};
 use orbweaver_core::ids::ProjectId;
-use orbweaver_engine::{Engine, PluginInfo};
+use orbweaver_engine::{Engine, Kind, PluginInfo};
 use orbweaver_store::PluginKey;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -116,7 +116,14 @@ impl Scope {
                 .is_some_and(|(kind, name)| plugin.kind == *kind && plugin.name == *name)
         };
         plugins.into_iter().find(is_it).ok_or_else(|| {
+            let mut problems = self.problems(ctx).into_iter();
+            let problem = problems.find(|(kind, name, _)| name::means(given, *kind, name));
             let given = shown(given);
+            if let Some((kind, _, reason)) = problem {
+                return ApiError::not_found(format!(
+                    "the uploaded {kind} `{given}` could not be loaded: {reason}"
+                ));
+            }
             ApiError::not_found(match self {
                 Self::Instance => {
                     format!("no plugin `{given}` of the instance is loaded (a project's own: scope=project)")
@@ -124,6 +131,14 @@ impl Scope {
                 Self::Project(..) => format!("the project has no plugin `{given}` of its own"),
             })
         })
+    }
+
+    /// The uploads of these that this node could not load, and why.
+    pub(super) fn problems(self, ctx: &Ctx) -> Vec<(Kind, String, String)> {
+        let problems = ctx.app.actors.overlay.problems(self.owner());
+        let of_kind =
+            |(key, reason): (PluginKey, String)| Some((kind(&key.kind)?, key.name, reason));
+        problems.into_iter().filter_map(of_kind).collect()
     }
 
     /// The uploaded plugin that `{name}` stands for.

@@ -1,5 +1,8 @@
 //! Documents that a plugin converts to HTML, recognised by their first bytes.
 
+use std::borrow::Cow;
+
+use encoding_rs::Encoding;
 use orbweaver_markup::xml_root;
 
 use super::kind::strip_bom;
@@ -47,9 +50,28 @@ pub(super) fn is_binary(bytes: &[u8], declared: Option<&str>) -> bool {
             .any(|folder| name.starts_with(folder))
 }
 
+/// The beginning of a text, in UTF-8 if its byte order mark tells that it is in UTF-16.
+fn head(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    match Encoding::for_bom(head) {
+        Some((encoding, mark)) if encoding != encoding_rs::UTF_8 => {
+            let text = encoding.decode_without_bom_handling(head.get(mark..).unwrap_or_default());
+            Cow::Owned(text.0.into_owned().into_bytes())
+        }
+        _ => Cow::Borrowed(strip_bom(head)),
+    }
+}
+
+/// Whether XML is a page: its root is that of XHTML.
+pub(super) fn is_xhtml(bytes: &[u8]) -> bool {
+    let head = head(bytes);
+    xml_root(&head) == Some(b"html") && has(&head, b"http://www.w3.org/1999/xhtml")
+}
+
 /// Whether a text is a feed: RSS, Atom or JSON Feed.
 pub(super) fn is_feed(bytes: &[u8]) -> bool {
-    let head = strip_bom(bytes.get(..HEAD).unwrap_or(bytes)).trim_ascii_start();
+    let head = head(bytes);
+    let head = head.trim_ascii_start();
     if head.starts_with(b"{") {
         return has(head, b"jsonfeed.org/version/") || has(head, b"jsonfeed.org\\/version\\/");
     }
@@ -101,6 +123,19 @@ mod tests {
                     "{header}: {feed}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn feeds_in_utf_16_are_documents() {
+        let feed = "<?xml version='1.0' encoding='UTF-16'?><rss version='2.0'><channel/></rss>";
+        let little = feed.encode_utf16().flat_map(u16::to_le_bytes);
+        let big = feed.encode_utf16().flat_map(u16::to_be_bytes);
+        let little: Vec<u8> = [0xff, 0xfe].into_iter().chain(little).collect();
+        let big: Vec<u8> = [0xfe, 0xff].into_iter().chain(big).collect();
+        for header in ["", "text/xml", "application/rss+xml"] {
+            assert_eq!(kind(header, &little), Kind::Document, "{header}");
+            assert_eq!(kind(header, &big), Kind::Document, "{header}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! The rule follows the MIME Sniffing standard, adapted to a crawler:
 //! 1. A body that begins with the signature of a binary format is that format, whatever
 //!    Content-Type says: a PDF served as `text/html` has no HTML in it.
-//! 2. `text/html` and `application/xhtml+xml` are HTML.
+//! 2. `text/html` and `application/xhtml+xml` are HTML; so is XML whose root is that of XHTML.
 //! 3. No type, a malformed one, `application/octet-stream` and `unknown/unknown` are
 //!    sniffed: HTML if the first tag is one that begins pages, else text if there is no
 //!    binary byte in the first 1,445 bytes.
@@ -127,6 +127,9 @@ fn sniff_text(declared: Option<String>, bytes: &[u8]) -> Sniffed {
         None => sniff_unknown(bytes),
         Some(essence) => match essence.as_str() {
             "text/html" | "application/xhtml+xml" => Sniffed::new(Kind::Html, essence),
+            "text/xml" | "application/xml" if document::is_xhtml(bytes) => {
+                Sniffed::new(Kind::Html, essence)
+            }
             "application/octet-stream"
             | "binary/octet-stream"
             | "unknown/unknown"
@@ -353,6 +356,12 @@ mod tests {
         assert_eq!(kind("text/html", b"{}").0, Kind::Html);
         assert_eq!(kind("text/html", b"\0\0<p>").0, Kind::Html);
         assert_eq!(kind("application/xhtml+xml", b"<html/>").0, Kind::Html);
+        let xhtml = b"\xef\xbb\xbf<?xml version='1.0'?><!DOCTYPE html><html lang='en' \
+                      xmlns='http://www.w3.org/1999/xhtml'>";
+        assert_eq!(kind("text/xml", xhtml).0, Kind::Html);
+        assert_eq!(kind("application/xml; charset=utf-8", xhtml).0, Kind::Html);
+        assert_eq!(kind("text/plain", xhtml).0, Kind::Text);
+        assert_eq!(kind("text/xml", b"<html/>").0, Kind::Text);
         assert_eq!(kind("text/plain", b"<html>").0, Kind::Text);
         assert_eq!(kind("application/ld+json", b"{}").0, Kind::Text);
         assert_eq!(kind("application/rss+xml", b"<rss/>").0, Kind::Document);

@@ -175,7 +175,12 @@ impl Crawler {
     /// Lists a sitemap that could not be read, or only in part, and counts it if it gave no answer. It
     /// is not in the frontier: its place is before the first URL.
     async fn note_sitemap(&mut self, failed: FailedSitemap) {
-        let FailedSitemap { url, kind, message } = failed;
+        let FailedSitemap {
+            url,
+            kind,
+            message,
+            attempts,
+        } = failed;
         // An earlier worker may have listed it.
         if !self.failed_sitemaps.insert(key_hash(&url)) {
             return;
@@ -188,7 +193,7 @@ impl Crawler {
             url,
             kind: kind.to_owned(),
             message,
-            attempts: 1,
+            attempts,
             failed_at: self.shared.crawls.clock.now(),
         };
         let item = self.item();

@@ -85,7 +85,7 @@ impl CrawlDataCapability {
         after: Option<i64>,
         limit: u32,
     ) -> Result<Charged<Vec<PageRow>>, CallFailure> {
-        let limit = limit.clamp(1, MAX_BATCH);
+        let limit = limit.min(MAX_BATCH);
         let crawls = self.granted()?;
         let (mut rows, mut after) = (Vec::new(), after);
         let mut held = self.requests.hold(0)?;

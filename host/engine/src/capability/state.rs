@@ -127,7 +127,10 @@ impl StateCapability {
                 )));
             }
         }
-        let limit = limit.clamp(1, MAX_KEYS);
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let limit = limit.min(MAX_KEYS);
         let (call, prefix) = (self.to_host(), prefix.to_owned());
         let after = after.map(str::to_owned);
         let work = async move {

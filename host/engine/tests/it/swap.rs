@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use orbweaver_engine::{Engine, EngineConfig, Grants, Kind, PluginInfo, Source, manifest};
+use orbweaver_engine::{
+    Engine, EngineConfig, Grants, Kind, LoadError, PluginInfo, Source, manifest,
+};
 
 use crate::support::{assert_good_still_runs, call, config, extract, fixture, page};
 
@@ -203,6 +205,26 @@ async fn a_file_that_was_refused_for_another_ones_sake_is_tried_again() {
         engine.role("second").is_some() && engine.refused().is_empty()
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_file_above_the_size_limit_is_refused_for_what_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("extract-good.wasm"), fixture("good")).unwrap();
+    let file = std::fs::File::create(dir.path().join("extract-large.wasm")).unwrap();
+    let limit = 4 << 20;
+    file.set_len(limit + 1).unwrap();
+    let engine = Engine::new(EngineConfig {
+        plugin_dir: Some(dir.path().to_owned()),
+        max_component_bytes: limit,
+        ..config()
+    })
+    .unwrap();
+    let report = engine.load_dir().await;
+    // A file that cannot be read would be tried again for ever.
+    let refused: Vec<&LoadError> = report.refused.iter().map(|(_, error)| error).collect();
+    assert!(matches!(refused[..], [LoadError::Limits(_)]), "{refused:?}");
+    assert_good_still_runs(&engine).await;
 }
 
 #[tokio::test]

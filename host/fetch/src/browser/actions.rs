@@ -22,9 +22,11 @@ const BEGIN: Duration = Duration::from_millis(100);
 const MAX_PICTURES: usize = 32 << 20;
 
 /// Scrolls the first element that matches into view and returns the middle of it, once it is
-/// visible and no longer moves: scrolling makes pages load and show more.
+/// visible and no longer moves: scrolling makes pages load and show more. In a document that forbids
+/// scripts no timer runs, and nothing but styles moves.
 const PLACE: &str = "new Promise((done) => {
   const start = Date.now();
+  const inert = matchMedia('(scripting: none)').matches;
   let last;
   const look = () => {
     let element;
@@ -34,11 +36,11 @@ const PLACE: &str = "new Promise((done) => {
       const box = element.getBoundingClientRect();
       if (box.width > 0 && box.height > 0) {
         const now = {x: box.x + box.width / 2, y: box.y + box.height / 2};
-        if (last && Math.abs(now.x - last.x) < 1 && Math.abs(now.y - last.y) < 1) { done(now); return; }
+        if (inert || last && Math.abs(now.x - last.x) < 1 && Math.abs(now.y - last.y) < 1) { done(now); return; }
         last = now;
       }
     }
-    if (Date.now() - start > LIMIT) { done({fault: element ? 'hidden' : 'absent'}); return; }
+    if (inert || Date.now() - start > LIMIT) { done({fault: element ? 'hidden' : 'absent'}); return; }
     setTimeout(look, 50);
   };
   look();

@@ -116,6 +116,17 @@ impl State {
         self.documents.get(loader)?.failed.as_deref()
     }
 
+    /// The current document loads nothing more. If a script stopped it, as one does that opens a download
+    /// or a mail program, its events do not come.
+    fn stopped(&mut self) {
+        let document = self.loader.as_ref();
+        if let Some(document) = document.and_then(|id| self.documents.get_mut(id))
+            && document.fired.get(WaitFor::Load as usize) == Some(&false)
+        {
+            document.fired = [true; 3];
+        }
+    }
+
     fn document(&mut self, loader: &str) -> &mut Document {
         if self.documents.len() >= MAX_DOCUMENTS && !self.documents.contains_key(loader) {
             let standing = self.loader.clone();
@@ -335,6 +346,12 @@ impl Watch {
                 let event: FrameOnly = read(params)?;
                 if state.is_main(Some(&event.frame_id)) && std::mem::take(&mut state.scheduled) {
                     state.pending = None;
+                }
+            }
+            "Page.frameStoppedLoading" => {
+                let event: FrameOnly = read(params)?;
+                if state.is_main(Some(&event.frame_id)) && state.pending.is_none() {
+                    state.stopped();
                 }
             }
             "Network.requestWillBeSent" => self.request(state, read(params)?),

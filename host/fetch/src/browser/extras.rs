@@ -20,11 +20,13 @@ struct Cookies {
     cookies: Vec<Map<String, Value>>,
 }
 
-/// Waits until an element matches, or says that the selector is invalid.
+/// Waits until an element matches, or says that the selector is invalid, or that none will match
+/// because the document forbids scripts.
 const FIND: &str = "new Promise((done) => {
   const find = () => { try { return Boolean(document.querySelector(SELECTOR)); } catch { return null; } };
   const first = find();
   if (first !== false) { done(first === null ? 'invalid' : 'found'); return; }
+  if (matchMedia('(scripting: none)').matches) { done('never'); return; }
   const observer = new MutationObserver(() => {
     if (find()) { observer.disconnect(); done('found'); }
   });
@@ -117,7 +119,9 @@ impl Tab {
             let Ok(found) = timeout_at(deadline, self.find(selector, request)).await else {
                 return Ok(false);
             };
-            found?;
+            if !found? {
+                return Ok(false);
+            }
             // The script that added the element may still be running.
             self.settle(request.wait_for, deadline).await?;
         }
@@ -133,7 +137,8 @@ impl Tab {
         Ok(true)
     }
 
-    async fn find(&self, selector: &str, request: &RenderRequest) -> Result<(), Trouble> {
+    /// Returns whether there is such an element.
+    async fn find(&self, selector: &str, request: &RenderRequest) -> Result<bool, Trouble> {
         let script = FIND.replace("SELECTOR", &Value::from(selector).to_string());
         loop {
             self.reach(request.wait_for).await?;
@@ -147,7 +152,7 @@ impl Tab {
                         "wait_for.selector: is not a valid CSS selector",
                     )));
                 }
-                Some(_) => return Ok(()),
+                Some(answer) => return Ok(answer == "found"),
                 None => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
             }
         }

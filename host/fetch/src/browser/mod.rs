@@ -8,6 +8,7 @@ mod actions;
 mod cdp;
 mod chromium;
 mod config;
+mod content;
 mod evaluate;
 mod events;
 mod extras;
@@ -28,7 +29,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::user_agent::is_rotated;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
@@ -47,7 +47,7 @@ use crate::fetcher::Fetcher;
 use crate::request::Request;
 use crate::response::{Response, Timings};
 use chromium::Chromium;
-use render::{headers, is_html};
+use render::headers;
 use snapshot::Shot;
 use tab::{Tab, Trouble};
 
@@ -326,23 +326,6 @@ impl Renderer {
         let reached = tab.go(request, agent, Instant::now() + patience).await?;
         let first_byte = started.elapsed();
         let screenshots = tab.perform(request).await?;
-        let take = async {
-            let Some((answer, url)) = tab.answer() else {
-                return Err(Trouble::Fault(Fault::new(
-                    Kind::Protocol,
-                    None,
-                    "the page has no document",
-                )));
-            };
-            let html = is_html(&answer.mime);
-            let body = if html {
-                Bytes::from(tab.html().await?)
-            } else {
-                let content_type = answer.headers.get("content-type");
-                tab.body(&answer.request, content_type).await?
-            };
-            Ok((answer, url, body, html))
-        };
         let late = || {
             Trouble::Fault(
                 Fault::new(
@@ -353,7 +336,10 @@ impl Renderer {
                 .retryable(),
             )
         };
-        let (answer, final_url, body, html) = timeout(TAKE, take).await.map_err(|_| late())??;
+        let content = timeout(TAKE, tab.content(request.wait_for))
+            .await
+            .map_err(|_| late())??;
+        let (body, reached) = (content.body, reached && content.is_whole);
         let limit = self.0.fetcher.limits().max_body_bytes;
         if body.len() as u64 > limit {
             let message = format!("the rendered page is larger than {limit} bytes");
@@ -373,9 +359,9 @@ impl Renderer {
         Ok(Rendered {
             response: Response {
                 url: request.url.clone(),
-                final_url,
-                status: answer.status,
-                headers: headers(answer, html, reached),
+                final_url: content.url,
+                status: content.answer.status,
+                headers: headers(content.answer, content.is_html, reached),
                 redirects,
                 body,
                 raw: None,

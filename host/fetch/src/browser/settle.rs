@@ -16,9 +16,11 @@ const SETTLE: Duration = Duration::from_secs(5);
 const MAX_ROUNDS: usize = 10;
 
 /// Whether the document was unchanged for a quarter of a second, or has no scripts that could
-/// change it; gives up after two seconds of changes, as an animation has no end.
+/// change it; gives up after two seconds of changes, as an animation has no end. Where a document
+/// forbids scripts (`Content-Security-Policy: sandbox`), timers and observers of ours do not run, either.
 const QUIET: &str = "new Promise((done) => {
-  if (!document.scripts.length && !document.querySelector('[onload]')) { done(true); return; }
+  const inert = matchMedia('(scripting: none)').matches;
+  if (inert || !document.scripts.length && !document.querySelector('[onload]')) { done(true); return; }
   let quiet;
   const observer = new MutationObserver(() => { clearTimeout(quiet); quiet = setTimeout(end, 250, true); });
   const last = setTimeout(end, 2000, false);

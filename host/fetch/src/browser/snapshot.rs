@@ -41,8 +41,10 @@ const ELEMENT: &str = "(() => {
 })()";
 
 /// Scrolls to the end to trigger lazy loading, waits for the images, and scrolls back to the
-/// top. Bounded in steps and time, because a page may grow for ever.
+/// top. Bounded in steps and time, because a page may grow for ever. In a document that forbids
+/// scripts no timer runs.
 const SCROLL: &str = "(async () => {
+  if (matchMedia('(scripting: none)').matches) return;
   const pause = (ms) => new Promise((done) => setTimeout(done, ms));
   const start = Date.now();
   const root = () => document.scrollingElement || document.documentElement;
@@ -105,8 +107,8 @@ struct Picture {
 }
 
 impl Tab {
-    /// HTML of the current document with its doctype. Read through the protocol, because a page
-    /// can change what scripts see.
+    /// HTML of the current document with its doctype, shadow roots of its elements as `template`s.
+    /// Read through the protocol, because a page can change what scripts see.
     #[crate::boxed]
     pub async fn html(&self) -> Result<String, Trouble> {
         let session = Some(self.session.as_str());
@@ -119,7 +121,7 @@ impl Tab {
             .call(
                 session,
                 "DOM.getOuterHTML",
-                json!({"nodeId": document.root.node_id}),
+                json!({"nodeId": document.root.node_id, "includeShadowDOM": true}),
             )
             .await?;
         Ok(outer.html)

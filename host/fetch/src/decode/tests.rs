@@ -154,6 +154,8 @@ fn unknown_and_too_many_codings_are_refused() {
     assert_eq!(read(&["gzip, br"]).unwrap(), [Coding::Brotli, Coding::Gzip]);
     assert_eq!(read(&["X-GZIP", "identity", ""]).unwrap(), [Coding::Gzip]);
     assert_eq!(read(&["gzip", "gzip"]).unwrap().len(), 2);
+    assert_eq!(read(&["UTF-8"]).unwrap(), []);
+    assert_eq!(read(&["none", "gzip"]).unwrap(), [Coding::Gzip]);
     assert_eq!(
         read(&[&["gzip"; 10].join(", ")]).unwrap_err().sub,
         Some(SubKind::TooManyCodings)

@@ -44,7 +44,8 @@ impl Fetcher {
 }
 
 /// The URL to which a page refreshes: by its Refresh header, else by its `meta` element. `None` if it
-/// reloads itself, or only after a long time, or if the target is not a URL: browsers ignore that one.
+/// reloads itself, or only after a long time, or if the target is not a URL, or that of a script or an app:
+/// a browser shows the page then.
 async fn refresh_target(response: &Response, from: &Url) -> Result<Option<Url>, Fault> {
     if !(200..300).contains(&response.status) {
         return Ok(None);
@@ -70,7 +71,8 @@ async fn refresh_target(response: &Response, from: &Url) -> Result<Option<Url>, 
             target => Some(target?),
         },
     };
-    Ok(target.filter(|target| !is_reload(from, target, seconds)))
+    let is_web = |target: &Url| matches!(target.scheme(), "http" | "https");
+    Ok(target.filter(|target| is_web(target) && !is_reload(from, target, seconds)))
 }
 
 /// Whether a refresh to this URL shows the same page again: after a while, or at a place in it. At once, it

@@ -52,7 +52,7 @@ async fn fault_19_ambiguous_framing_is_refused() {
 #[tokio::test]
 async fn fault_20_a_response_that_is_not_http_is_a_protocol_error() {
     let origin = Origin::start().await.unwrap();
-    for path in ["/fault/http09", "/fault/garbage"] {
+    for path in ["/fault/http09", "/fault/garbage", "/fault/switching"] {
         assert_eq!(
             failure(&fetcher(), &origin.url(path)).await,
             ("protocol", Some("malformed")),

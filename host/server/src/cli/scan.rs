@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use orbweaver_core::content;
 use orbweaver_engine::{EngineConfig, Kind, file_name};
-use orbweaver_fetch::Request;
+use orbweaver_fetch::{Request, SubKind};
 use orbweaver_store::CloudMode;
 use serde_json::Value;
 
@@ -218,10 +218,11 @@ impl Scan {
         let response = Box::pin(pipeline.fetcher.fetch(request))
             .await
             .map_err(|error| {
-                let hint = if error.kind == orbweaver_fetch::Kind::Refused {
-                    "; use --allow-net to allow a private network"
-                } else {
-                    ""
+                let hint = match error.sub {
+                    Some(SubKind::Rule(rule)) if rule.is_private_network() => {
+                        "; use --allow-net to allow a private network"
+                    }
+                    _ => "",
                 };
                 anyhow::anyhow!("{}: {error}{hint}", self.source)
             })?;

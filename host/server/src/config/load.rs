@@ -366,4 +366,37 @@ mod tests {
             });
         }
     }
+
+    #[test]
+    fn a_tier_without_a_value_is_refused_with_its_name() {
+        Jail::expect_with(|jail| {
+            jail.create_file("c.toml", "[tiers.gold]\npages_per_day = 5\n")?;
+            let why = refused(Some("c.toml"));
+            assert!(why.contains("missing field `pages_per_month`"), "{why}");
+            jail.create_file("c.toml", "[tiers.pro]\npages_per_day = \"lots\"\n")?;
+            let why = refused(Some("c.toml"));
+            assert!(why.contains("whole number or \"unlimited\""), "{why}");
+            jail.create_file("c.toml", "[fetch]\nuser_agents = [\"a\\nb\"]\n")?;
+            let why = refused(Some("c.toml"));
+            assert!(why.starts_with("fetch.user_agents: must be"), "{why}");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn settings_that_no_start_survives_are_refused() {
+        for (setting, most) in [
+            ("fetch.limits.idle_ms", 86_400_000_u64),
+            ("plugins.extractor_threads", 1_024),
+            ("plugins.max_actors", 65_536),
+            ("database.writer_queue", 1 << 24),
+            ("rendering.concurrent", 1_024),
+        ] {
+            Jail::expect_with(|jail| {
+                jail.set_env(variable(setting), u64::MAX.to_string());
+                assert_eq!(refused(None), format!("{setting}: must be at most {most}"));
+                Ok(())
+            });
+        }
+    }
 }

@@ -317,6 +317,14 @@ impl Config {
             "secret_key",
             "must be at least 32 characters",
         )?;
+        let is_sendable = |agent: &String| {
+            !agent.is_empty() && agent.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        };
+        unless(
+            self.fetch.user_agents.iter().all(is_sendable),
+            "fetch.user_agents",
+            "must be printable ASCII, and not empty",
+        )?;
         unless(
             self.rendering.concurrent > 0 && self.rendering.max_uses > 0,
             "rendering",

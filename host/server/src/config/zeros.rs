@@ -1,13 +1,17 @@
-//! Settings that are at least 1: with 0, what they bound would fail always, or never begin.
+//! Settings that are at least 1: with 0, what they bound would fail always, or never begin. And some that
+//! have a largest value, above which the service could not start.
 
 use orbweaver_core::setting::InvalidSetting;
 
 use super::settings::Config;
 
+/// Milliseconds of a day.
+const DAY_MS: u64 = 86_400_000;
+
 /// Checks the settings of sections that have no rules of their own.
 ///
 /// # Errors
-/// The first that is 0.
+/// The first that is 0, or too large.
 pub(super) fn check(config: &Config) -> Result<(), InvalidSetting> {
     let (fetch, http, rendering) = (&config.fetch.limits, &config.http, &config.rendering);
     let llm = &config.cloud.llm;
@@ -47,6 +51,28 @@ pub(super) fn check(config: &Config) -> Result<(), InvalidSetting> {
         ("mail.timeout_ms", config.mail.timeout_ms.0),
     ] {
         InvalidSetting::unless(value > 0, setting, "must be at least 1")?;
+    }
+    for (setting, value, most) in [
+        ("fetch.limits.idle_ms", fetch.idle_ms.0, DAY_MS),
+        (
+            "plugins.extractor_threads",
+            config.plugins.extractor_threads as u64,
+            1_024,
+        ),
+        (
+            "plugins.max_actors",
+            config.plugins.max_actors as u64,
+            65_536,
+        ),
+        (
+            "database.writer_queue",
+            config.database.writer_queue as u64,
+            1 << 24,
+        ),
+        ("rendering.concurrent", rendering.concurrent as u64, 1_024),
+    ] {
+        let rule = format!("must be at most {most}");
+        InvalidSetting::unless(value <= most, setting, rule)?;
     }
     InvalidSetting::unless(
         llm.max_tokens != Some(0),

@@ -25,15 +25,20 @@
 //!   temporarily or could not be fetched, or a page was refused (401, 403): links that nobody saw may have
 //!   led to it. By the same measure a page that is absent from the new run is `unvisited`. A page that is
 //!   not `added` for these rules is of no kind, and is not counted.
+//! - What these rules leave open is told as soon as other runs answer it, because the next run is compared
+//!   with this one. If earlier runs have shown every page that the old run hides, a page that none of them
+//!   has is `added`. A page whose content differs from what the last run before had of it is `changed` or
+//!   `gone`. And a page that was `unvisited` in the old run, and is absent again, is `removed` if the two
+//!   together show every page that may lead to it.
 
-use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls};
 
+use super::compared::Pair;
 use super::diff_sql::{before, classes, failed};
 use super::unreliable;
 use crate::db::read_replica;
 use crate::error::StoreError;
-use crate::runs::{Run, RunState, SkipReason};
 use crate::store::Store;
 
 /// URLs of each kind that a webhook names.
@@ -56,7 +61,7 @@ pub struct DifferentPage {
     pub old_status: Option<u16>,
     /// HTTP status in the new run.
     pub new_status: Option<u16>,
-    /// The page in the old run.
+    /// The page in the old run; where that failed temporarily on it, in the run whose content counts.
     pub old_page: Option<PageId>,
     /// The page in the new run.
     pub new_page: Option<PageId>,
@@ -106,66 +111,6 @@ struct UrlRow {
     url: String,
 }
 
-/// The runs to compare, with the facts that the rules need.
-struct Pair {
-    old: RunId,
-    new: RunId,
-    monitor: Option<MonitorId>,
-    old_short: bool,
-    new_short: bool,
-    /// Links from the seed that the new run follows.
-    depth: i64,
-}
-
-impl Pair {
-    fn new(old: &Run, new: &Run) -> Self {
-        Self {
-            old: old.id,
-            new: new.id,
-            monitor: old.monitor.filter(|_| old.monitor == new.monitor),
-            old_short: ended_early(old),
-            new_short: ended_early(new),
-            depth: depth(new),
-        }
-    }
-
-    /// The monitor's id as a parameter: 0 if there is none.
-    fn monitor(&self) -> i64 {
-        self.monitor.map_or(0, |id| id.get())
-    }
-}
-
-/// What the rules need of a run's specification.
-#[derive(Default, serde::Deserialize)]
-struct Spec {
-    depth: Option<i64>,
-    seed_kind: Option<String>,
-}
-
-impl Spec {
-    fn of(run: &Run) -> Self {
-        serde_json::from_str(&run.spec).unwrap_or_default()
-    }
-}
-
-/// The depth limit of a run.
-fn depth(run: &Run) -> i64 {
-    Spec::of(run).depth.unwrap_or(i64::MAX)
-}
-
-/// Whether a run reads sitemaps.
-fn reads_sitemaps(run: &Run) -> bool {
-    Spec::of(run).seed_kind.as_deref() == Some("sitemap")
-}
-
-/// Whether a run ended before it had fetched all its pages, or has not begun.
-fn ended_early(run: &Run) -> bool {
-    run.status == RunState::Queued
-        || run.error_message.is_some()
-        || run.progress.queued > 0
-        || run.progress.skipped_for(SkipReason::Budget) > 0
-}
-
 impl Store {
     /// The difference between two runs of the project. It is empty if one of the runs does not
     /// exist.
@@ -192,9 +137,12 @@ impl Store {
             .bind(pair.new.get())
             .bind(project.get())
             .bind(pair.monitor())
-            .bind(i64::from(pair.old_short))
+            .bind(pair.absence as i64)
             .bind(i64::from(pair.new_short))
             .bind(pair.depth)
+            .bind(pair.carried[0])
+            .bind(pair.carried[1])
+            .bind(pair.carried[2])
             .fetch_all(pool)
             .await?
         });
@@ -236,7 +184,9 @@ impl Store {
             return Ok(None);
         };
         let mut pair = self.compared(&old, &new).await?;
-        pair.new_short |= early;
+        if early {
+            pair.cut();
+        }
         self.count(project, &pair).await.map(Some)
     }
 
@@ -258,20 +208,25 @@ impl Store {
             return Ok(urls);
         };
         let mut pair = self.compared(&old, &new).await?;
-        pair.new_short |= early;
+        if early {
+            pair.cut();
+        }
         let rows: Vec<UrlRow> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, url FROM (", classes!(), ") pages
                  WHERE class IN ('added', 'removed', 'changed', 'gone', 'unavailable')
-                 ORDER BY CASE class WHEN 'unavailable' THEN 1 ELSE 0 END, id LIMIT $8"
+                 ORDER BY CASE class WHEN 'unavailable' THEN 1 ELSE 0 END, id LIMIT $11"
             ))
             .bind(pair.old.get())
             .bind(pair.new.get())
             .bind(project.get())
             .bind(pair.monitor())
-            .bind(i64::from(pair.old_short))
+            .bind(pair.absence as i64)
             .bind(i64::from(pair.new_short))
             .bind(pair.depth)
+            .bind(pair.carried[0])
+            .bind(pair.carried[1])
+            .bind(pair.carried[2])
             .bind(MOST_ROWS)
             .fetch_all(pool)
             .await?
@@ -296,123 +251,6 @@ impl Store {
         Ok(urls)
     }
 
-    async fn pair(
-        &self,
-        project: ProjectId,
-        old: RunId,
-        new: RunId,
-    ) -> Result<Option<(Run, Run)>, StoreError> {
-        let (old, new) = (self.run(project, old).await?, self.run(project, new).await?);
-        Ok(old.zip(new))
-    }
-
-    /// The pair, with whether pages absent from each run may have been hidden there.
-    async fn compared(&self, old: &Run, new: &Run) -> Result<Pair, StoreError> {
-        let mut pair = Pair::new(old, new);
-        pair.old_short = pair.old_short || self.lists_less(old, new).await?;
-        pair.new_short = pair.new_short || self.lists_less(new, old).await?;
-        if pair.monitor.is_some() {
-            pair.old_short = pair.old_short || self.hides(old, new).await?;
-            pair.new_short = pair.new_short || self.hides(new, old).await?;
-        }
-        Ok(pair)
-    }
-
-    /// Whether links to pages may have been seen in the other run alone.
-    async fn hides(&self, run: &Run, other: &Run) -> Result<bool, StoreError> {
-        let (project, run, dropped) = (run.project, run.id, other.progress.dropped);
-        Ok(self.hides_pages(project, run, other.id).await?
-            || (dropped > 0 && self.hides_dropped(project, run, other.id).await?))
-    }
-
-    /// Whether a page with content in the other run failed temporarily in this run, could not
-    /// be fetched, or was refused here and not there; or, if it is absent here, a URL that led to it there.
-    async fn hides_pages(
-        &self,
-        project: ProjectId,
-        run: RunId,
-        other: RunId,
-    ) -> Result<bool, StoreError> {
-        let found: Option<i64> = read_replica!(self, pool => {
-            sqlx::query_scalar(concat!(
-                "SELECT k.id FROM pages k
-                 LEFT JOIN pages t
-                     ON t.project_id = $3 AND t.run_id = $1 AND t.url_key = k.url_key
-                 WHERE k.project_id = $3 AND k.run_id = $2 AND NOT ", unreliable!("k.status"),
-                " AND (", unreliable!("t.status"),
-                " OR (t.status IN (401, 403) AND k.status BETWEEN 200 AND 299)
-                 OR (t.id IS NULL AND k.key_hash IN (", failed!("$1", "$2"), "))
-                 OR (t.id IS NULL AND k.status BETWEEN 200 AND 299 AND k.key_hash IN (
-                     SELECT redirect_to FROM frontier
-                     WHERE project_id = $3 AND run_id = $2 AND redirect_to IS NOT NULL
-                       AND key_hash IN (
-                           SELECT key_hash FROM pages
-                           WHERE project_id = $3 AND run_id = $1 AND status IN (401, 403)))))
-                 LIMIT 1"
-            ))
-            .bind(run.get())
-            .bind(other.get())
-            .bind(project.get())
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(found.is_some())
-    }
-
-    /// Whether a page that hooks dropped in the other run failed temporarily in this run, or could not be
-    /// fetched.
-    async fn hides_dropped(
-        &self,
-        project: ProjectId,
-        run: RunId,
-        other: RunId,
-    ) -> Result<bool, StoreError> {
-        let found: Option<i64> = read_replica!(self, pool => {
-            sqlx::query_scalar(concat!(
-                "SELECT t.seq FROM frontier t
-                 JOIN frontier k ON k.project_id = $3 AND k.run_id = $2
-                     AND k.key_hash = t.key_hash AND k.state = 1
-                 WHERE t.project_id = $3 AND t.run_id = $1
-                   AND (t.state IN (0, 2) OR t.key_hash IN (
-                       SELECT key_hash FROM pages
-                       WHERE project_id = $3 AND run_id = $1 AND ", unreliable!("status"), "))
-                   AND COALESCE(k.redirect_to, k.key_hash) NOT IN (
-                       SELECT key_hash FROM pages
-                       WHERE project_id = $3 AND run_id = $2 AND key_hash IS NOT NULL)
-                 LIMIT 1"
-            ))
-            .bind(run.get())
-            .bind(other.get())
-            .bind(project.get())
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(found.is_some())
-    }
-
-    /// Whether a sitemap that was read to its end in the other run could not be read in this run,
-    /// or only in part: nobody saw what it lists.
-    async fn lists_less(&self, run: &Run, other: &Run) -> Result<bool, StoreError> {
-        if !reads_sitemaps(run) {
-            return Ok(false);
-        }
-        let found: Option<i64> = read_replica!(self, pool => {
-            sqlx::query_scalar(
-                "SELECT e.seq FROM run_errors e
-                 WHERE e.project_id = $3 AND e.run_id = $1 AND e.seq < 0
-                   AND e.url NOT IN (SELECT k.url FROM run_errors k
-                       WHERE k.project_id = $3 AND k.run_id = $2 AND k.seq < 0)
-                 LIMIT 1",
-            )
-            .bind(run.id.get())
-            .bind(other.id.get())
-            .bind(run.project.get())
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(found.is_some())
-    }
-
     async fn count(&self, project: ProjectId, pair: &Pair) -> Result<DiffCounts, StoreError> {
         let rows: Vec<Count> = read_replica!(self, pool => {
             sqlx::query_as(concat!(
@@ -422,9 +260,12 @@ impl Store {
             .bind(pair.new.get())
             .bind(project.get())
             .bind(pair.monitor())
-            .bind(i64::from(pair.old_short))
+            .bind(pair.absence as i64)
             .bind(i64::from(pair.new_short))
             .bind(pair.depth)
+            .bind(pair.carried[0])
+            .bind(pair.carried[1])
+            .bind(pair.carried[2])
             .fetch_all(pool)
             .await?
         });

@@ -1,36 +1,54 @@
 //! The rules by which the pages of two runs are compared, in SQL: see [`diff`](super::diff).
 
 /// Every page of either run with its class: $1 old run, $2 new run, $3 project, $4 the
-/// monitor of both or 0, $5 and $6 whether the old and the new run ended early (1 or 0), $7
-/// how many links from the seed the new run goes.
+/// monitor of both or 0, $5 what absence from the old run means (see `Absence`), $6 whether the new run
+/// ended early (1 or 0), $7 how many links from the seed the new run goes, $8 to $10 earlier runs whose
+/// pages count as the old run's if none has had them since, or 0.
 macro_rules! classes {
     () => {
         concat!(
             "SELECT n.id, n.url, ",
-            "CASE WHEN o.id IS NOT NULL AND ",
+            "CASE WHEN o.id IS NULL OR ",
             unreliable!("o.status"),
             " THEN ",
-            before!("n.url_key"),
+            before!("content_hash", "n.url_key"),
             " ELSE o.content_hash END AS old_hash, ",
-            "n.content_hash AS new_hash, o.status AS old_status, n.status AS new_status,
-             o.id AS old_page, n.id AS new_page,
+            "n.content_hash AS new_hash, o.status AS old_status, n.status AS new_status, ",
+            "CASE WHEN o.id IS NULL OR ",
+            unreliable!("o.status"),
+            " THEN ",
+            before!("id", "n.url_key"),
+            " ELSE o.id END AS old_page, n.id AS new_page,
              CASE
                  WHEN ",
             unreliable!("n.status"),
             " THEN 'unavailable'
                  WHEN o.id IS NULL THEN
-                     CASE WHEN $4 <> 0 AND ($5 = 1 OR n.key_hash IN (",
+                     CASE WHEN $4 = 0 THEN 'added'
+                          WHEN $5 = 0 AND (n.key_hash IS NULL OR n.key_hash NOT IN (",
             failed!("$1", "$2"),
-            ")) THEN 'unknown' ELSE 'added' END
+            ")) THEN 'added'
+                          WHEN ",
+            before!("content_hash", "n.url_key"),
+            " <> n.content_hash AND NOT (n.status >= 400 AND n.status = ",
+            before!("status", "n.url_key"),
+            ") THEN
+                              CASE WHEN n.status IN (404, 410) AND ",
+            before!("status", "n.url_key"),
+            " BETWEEN 200 AND 299 THEN 'gone' ELSE 'changed' END
+                          WHEN $5 = 2 AND ",
+            before!("content_hash", "n.url_key"),
+            " IS NULL THEN 'added'
+                          ELSE 'unknown' END
                  WHEN ",
             unreliable!("o.status"),
             " THEN
                      CASE WHEN $4 = 0 THEN 'unavailable'
                           WHEN ",
-            before!("n.url_key"),
+            before!("content_hash", "n.url_key"),
             " IS NULL THEN 'added'
                           WHEN ",
-            before!("n.url_key"),
+            before!("content_hash", "n.url_key"),
             " = n.content_hash THEN 'unavailable'
                           WHEN n.status IN (404, 410) THEN 'gone'
                           ELSE 'changed' END
@@ -48,7 +66,7 @@ macro_rules! classes {
              SELECT o.id, o.url, CASE WHEN ",
             unreliable!("o.status"),
             " THEN ",
-            before!("o.url_key"),
+            before!("content_hash", "o.url_key"),
             " ELSE o.content_hash END AS old_hash, NULL AS new_hash,
              o.status AS old_status, NULL AS new_status, o.id AS old_page, NULL AS new_page,
              CASE
@@ -58,14 +76,26 @@ macro_rules! classes {
                  WHEN ",
             unreliable!("o.status"),
             " AND ",
-            before!("o.url_key"),
+            before!("content_hash", "o.url_key"),
             " IS NULL THEN 'unavailable'
                  ELSE 'removed'
              END AS class
              FROM pages o
              WHERE o.run_id = $1 AND o.project_id = $3
                AND NOT EXISTS (SELECT 1 FROM pages n
-                   WHERE n.project_id = $3 AND n.run_id = $2 AND n.url_key = o.url_key)"
+                   WHERE n.project_id = $3 AND n.run_id = $2 AND n.url_key = o.url_key)
+             UNION ALL
+             SELECT b.id, b.url, b.content_hash AS old_hash, NULL AS new_hash,
+             b.status AS old_status, NULL AS new_status, b.id AS old_page, NULL AS new_page,
+             CASE WHEN b.depth > $7 OR ",
+            unreliable!("b.status"),
+            " THEN 'unknown' ELSE 'removed' END AS class
+             FROM pages b
+             WHERE b.project_id = $3 AND b.run_id IN ($8, $9, $10)
+               AND NOT EXISTS (SELECT 1 FROM runs r
+                   JOIN pages n ON n.project_id = $3 AND n.run_id = r.id
+                       AND n.url_key = b.url_key
+                   WHERE r.monitor_id = $4 AND r.id > b.run_id AND r.id <= $2)"
         )
     };
 }
@@ -103,11 +133,13 @@ macro_rules! failed {
 }
 pub(super) use failed;
 
-/// The last content hash in the monitor's runs before the old one.
+/// A column of the page in the last of the monitor's runs before the old one that had its content.
 macro_rules! before {
-    ($key:literal) => {
+    ($column:literal, $key:literal) => {
         concat!(
-            "(SELECT b.content_hash FROM runs r
+            "(SELECT b.",
+            $column,
+            " FROM runs r
               JOIN pages b ON b.project_id = $3 AND b.run_id = r.id AND b.url_key = ",
             $key,
             " WHERE r.monitor_id = $4 AND r.id < $1 AND NOT ",
@@ -117,3 +149,117 @@ macro_rules! before {
     };
 }
 pub(super) use before;
+
+/// Pages of run $2 of which run $1 may hide links: they have content in run $2, and run $1 could not fetch
+/// them, failed temporarily on them, or was refused them. Project $3.
+macro_rules! hidden {
+    () => {
+        concat!(
+            "SELECT k.id FROM pages k
+             LEFT JOIN pages t
+                 ON t.project_id = $3 AND t.run_id = $1 AND t.url_key = k.url_key
+             WHERE k.project_id = $3 AND k.run_id = $2 AND NOT ",
+            unreliable!("k.status"),
+            " AND (",
+            unreliable!("t.status"),
+            " OR (t.status IN (401, 403) AND k.status BETWEEN 200 AND 299)
+             OR (t.id IS NULL AND k.key_hash IN (",
+            failed!("$1", "$2"),
+            "))
+             OR (t.id IS NULL AND k.status BETWEEN 200 AND 299 AND k.key_hash IN (
+                 SELECT redirect_to FROM frontier
+                 WHERE project_id = $3 AND run_id = $2 AND redirect_to IS NOT NULL
+                   AND key_hash IN (
+                       SELECT key_hash FROM pages
+                       WHERE project_id = $3 AND run_id = $1 AND status IN (401, 403)))))"
+        )
+    };
+}
+pub(super) use hidden;
+
+/// Of [`hidden`], those that no run of monitor $4 before run $1 has shown, though one may have been led to
+/// them; all, if there was no run before.
+macro_rules! never_shown {
+    () => {
+        concat!(
+            hidden!(),
+            " AND NOT EXISTS (SELECT 1 FROM runs r
+                 JOIN pages b ON b.project_id = $3 AND b.run_id = r.id AND b.url_key = k.url_key
+                 WHERE r.monitor_id = $4 AND r.id < $1 AND NOT ",
+            unreliable!("b.status"),
+            " AND (b.status NOT IN (401, 403) OR k.status IN (401, 403)))
+             AND (EXISTS (SELECT 1 FROM runs r
+                     JOIN pages b
+                         ON b.project_id = $3 AND b.run_id = r.id AND b.url_key = k.url_key
+                     WHERE r.monitor_id = $4 AND r.id < $1)
+                 OR k.key_hash IN (SELECT key_hash FROM frontier
+                     WHERE project_id = $3 AND state IN (0, 2) AND run_id = (",
+            last_before!(),
+            "))
+                 OR (",
+            last_before!(),
+            ") IS NULL)
+             LIMIT 1"
+        )
+    };
+}
+pub(super) use never_shown;
+
+/// The last run of monitor $4 before run $1 that has pages.
+macro_rules! last_before {
+    () => {
+        "SELECT max(r.id) FROM runs r
+         WHERE r.monitor_id = $4 AND r.id < $1 AND r.status = 'done' AND r.page_count > 0"
+    };
+}
+pub(super) use last_before;
+
+/// A page with content in run $2 of whose links no run of monitor $4 after it, up to run $1, tells: one of
+/// them at least should have had it, and none has shown it. Project $3.
+macro_rules! untold {
+    () => {
+        concat!(
+            "SELECT k.id FROM pages k
+             WHERE k.project_id = $3 AND k.run_id = $2 AND NOT ",
+            unreliable!("k.status"),
+            " AND NOT EXISTS (SELECT 1 FROM runs r
+                 JOIN pages t ON t.project_id = $3 AND t.run_id = r.id AND t.url_key = k.url_key
+                 WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1 AND NOT ",
+            unreliable!("t.status"),
+            " AND (t.status NOT IN (401, 403) OR k.status NOT BETWEEN 200 AND 299))
+             AND (EXISTS (SELECT 1 FROM runs r
+                     JOIN pages t
+                         ON t.project_id = $3 AND t.run_id = r.id AND t.url_key = k.url_key
+                     WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1)
+                 OR k.key_hash IN (",
+            failed_after!(),
+            ")
+                 OR k.key_hash IN (SELECT redirect_to FROM frontier
+                     WHERE project_id = $3 AND run_id = $2 AND redirect_to IS NOT NULL
+                       AND key_hash IN (",
+            failed_after!(),
+            ")))
+             LIMIT 1"
+        )
+    };
+}
+pub(super) use untold;
+
+/// Keys of URLs that a run of monitor $4 after run $2, up to run $1, could not fetch, or that failed
+/// temporarily or were refused there. Project $3.
+macro_rules! failed_after {
+    () => {
+        concat!(
+            "SELECT f.key_hash FROM runs r
+             JOIN frontier f ON f.project_id = $3 AND f.run_id = r.id AND f.state IN (0, 2)
+             WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1
+             UNION ALL
+             SELECT p.key_hash FROM runs r
+             JOIN pages p ON p.project_id = $3 AND p.run_id = r.id AND p.key_hash IS NOT NULL AND (",
+            unreliable!("p.status"),
+            " OR p.status IN (401, 403))
+             WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1"
+        )
+    };
+}
+pub(super) use failed_after;

@@ -1,6 +1,7 @@
 //! Stored pages, of scans and of crawl runs: every statement on `pages`, `page_links` and
 //! `page_records`.
 
+mod compared;
 mod diff;
 mod diff_sql;
 mod graph;

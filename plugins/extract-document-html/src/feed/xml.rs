@@ -1,6 +1,6 @@
 //! RSS (0.9 to 2.0) and Atom.
 
-use orbweaver_markup::xml_root;
+use orbweaver_markup::{Place, Token, Tokens, decode_into, xml_root};
 use orbweaver_sdk::Error;
 use orbweaver_sdk::urls::{Base, Resolved};
 
@@ -51,6 +51,8 @@ struct Reader {
     /// Names of the open elements, without the prefixes of the formats themselves.
     path: Vec<String>,
     entry: Option<Entry>,
+    /// The `guid` of the entry, as far as it is a URL: its link, where it has no other.
+    guid: String,
     text: String,
     /// The `type` of an Atom text.
     kind: String,
@@ -135,6 +137,8 @@ impl Reader {
                 self.end_entry();
                 self.entry = Some(Entry::default());
             }
+            // RSS 2.0: a permanent link, unless it says otherwise.
+            "guid" => self.kind = element.attribute("isPermaLink").unwrap_or_default(),
             "link" if self.feed.format == "atom" || element.attribute("href").is_some() => {
                 self.link(element);
             }
@@ -225,14 +229,23 @@ impl Reader {
             "html" | "xhtml" | "text/html" | "application/xhtml+xml"
         );
         let is_atom = self.feed.format == "atom";
+        // References of XHTML are resolved as it is read.
+        let is_source = match is_atom {
+            true => matches!(kind.as_str(), "html" | "text/html"),
+            false => matches!(name.as_str(), "content:encoded" | "description"),
+        };
+        let text = match is_source {
+            true => self.rebased(text),
+            false => text,
+        };
         let content = Content { text, is_html };
         let trimmed = content.text.trim().to_owned();
         let target = self.target();
         match name.as_str() {
             "title" => target.title = content,
             "link" if target.link.is_empty() => target.link = trimmed,
-            "guid" if target.link.is_empty() && trimmed.starts_with("http") => {
-                target.link = trimmed
+            "guid" if trimmed.starts_with("http") && !kind.eq_ignore_ascii_case("false") => {
+                self.guid = trimmed;
             }
             "content:encoded" => target.content = Content::html(content.text),
             "content" if is_atom => target.content = content,
@@ -252,6 +265,44 @@ impl Reader {
         }
     }
 
+    /// HTML with its references resolved against the `xml:base` that applies to it; as written where there
+    /// is none.
+    fn rebased(&mut self, html: String) -> String {
+        let Some((_, base)) = self.bases.last() else {
+            return html;
+        };
+        let (mut out, mut copied) = (String::new(), 0);
+        let mut tokens = Tokens::new(&html);
+        while let Some(token) = tokens.next() {
+            if !matches!(token, Token::Start(_)) {
+                continue;
+            }
+            for (name, place) in tokens.places() {
+                if !["href", "src"]
+                    .iter()
+                    .any(|known| name.eq_ignore_ascii_case(known))
+                {
+                    continue;
+                }
+                let mut reference = String::new();
+                let written = html.get(place.clone()).unwrap_or("");
+                decode_into(written, Place::Attribute, &mut reference);
+                let Some(url) = self.join(Some(base), &reference) else {
+                    continue;
+                };
+                self.resolved += url.as_str().len();
+                out.push_str(html.get(copied..place.start).unwrap_or(""));
+                escape(&url.as_str().replace('\'', "%27"), &mut out);
+                copied = place.end;
+            }
+        }
+        if copied == 0 {
+            return html;
+        }
+        out.push_str(html.get(copied..).unwrap_or(""));
+        out
+    }
+
     fn author(&mut self, name: &str) {
         // RSS: `mail@example.org (Name)`.
         let name = match name.split_once('(') {
@@ -269,9 +320,13 @@ impl Reader {
     }
 
     fn end_entry(&mut self) {
-        if let Some(entry) = self.entry.take()
+        let guid = std::mem::take(&mut self.guid);
+        if let Some(mut entry) = self.entry.take()
             && self.feed.entries.len() < MAX_ENTRIES
         {
+            if entry.link.is_empty() {
+                entry.link = guid;
+            }
             self.feed.entries.push(entry);
         }
     }

@@ -42,14 +42,18 @@ pub(crate) struct Paragraph {
 impl Paragraph {
     /// Appends text, as long as there is room for it in a document.
     pub(crate) fn text(&mut self, text: &str) {
-        if self.html.len() <= MAX_HTML {
-            escape(text, &mut self.html);
+        if let Some(room) = (MAX_HTML + 1).checked_sub(self.html.len()) {
+            // The character at the border makes it larger than the most.
+            let end = text.ceil_char_boundary(room);
+            escape(text.get(..end).unwrap_or(text), &mut self.html);
         }
     }
 
     /// Appends a line break.
     pub(crate) fn line_break(&mut self) {
-        self.html.push_str("<br>");
+        if self.html.len() <= MAX_HTML {
+            self.html.push_str("<br>");
+        }
     }
 
     /// Begins a link; one within another is left out, as is one that leads nowhere.

@@ -11,6 +11,8 @@ const HEADING: f32 = 1.14;
 const MAX_HEADING: usize = 300;
 /// Longest heading that only its bold letters show.
 const MAX_BOLD_HEADING: usize = 120;
+/// Most columns of a table: every row has all.
+const MAX_COLUMNS: usize = 250;
 /// Most levels of headings by size.
 const LEVELS: usize = 4;
 
@@ -445,7 +447,7 @@ fn code(lines: Vec<Line>) -> Vec<Rich> {
 fn table(lines: &[Line]) -> Option<Vec<Vec<Rich>>> {
     let full = lines.iter().filter(|line| !line.cells.is_empty());
     let most = full.clone().map(|line| line.cells.len()).max()?;
-    if full.clone().count() < 2 || (full.count() < 3 && most < 3) {
+    if most > MAX_COLUMNS || full.clone().count() < 2 || (full.count() < 3 && most < 3) {
         return None;
     }
     let widest = lines.iter().find(|line| line.cells.len() == most)?;

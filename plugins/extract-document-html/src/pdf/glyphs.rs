@@ -15,6 +15,8 @@ use super::info::text_string;
 const DEFAULT_WIDTH: f64 = 500.0;
 /// Smallest and largest size of a character that is read, in points.
 const SIZES: std::ops::RangeInclusive<f64> = 0.5..=2_000.0;
+/// Bytes of a glyph's text that are not counted beside the glyph.
+const USUAL_TEXT: usize = 4;
 
 /// The direction in which a line of text runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +53,15 @@ pub(crate) struct Glyphs {
     bounds: Rect,
     room: usize,
     unreadable: usize,
+    /// Bytes that were read besides those of usual glyphs: of long texts of glyphs, and of marked content.
+    long: usize,
     /// All texts.
     pub(crate) text: String,
     pub(crate) characters: Vec<Character>,
     /// One for each marked content that is open.
     marks: Vec<Mark>,
+    /// The places in `marks` of those that decide what a glyph's text is.
+    deciding: Vec<usize>,
 }
 
 /// Marked content (ISO 32000-1, 14.6).
@@ -73,15 +79,22 @@ impl Glyphs {
             bounds,
             room,
             unreadable: 0,
+            long: 0,
             text: String::new(),
             characters: Vec::new(),
             marks: Vec::new(),
+            deciding: Vec::new(),
         }
     }
 
     /// Number of characters, those included whose text is unknown.
     pub(crate) fn count(&self) -> usize {
         self.characters.len() + self.unreadable
+    }
+
+    /// What was read, in characters.
+    pub(crate) fn read(&self) -> usize {
+        self.count().saturating_add(self.long)
     }
 
     /// Number of characters whose text is unknown.
@@ -95,7 +108,7 @@ impl Glyphs {
     }
 
     fn add(&mut self, glyph: &PdfGlyph<'_>, m: Affine, vertical: bool, style: Style) {
-        if self.count() >= self.room {
+        if self.read() >= self.room {
             return;
         }
         let width = match glyph {
@@ -118,12 +131,8 @@ impl Glyphs {
             return;
         }
         let start = self.text.len();
-        match self
-            .marks
-            .iter_mut()
-            .rev()
-            .find(|mark| !matches!(mark, Mark::Plain))
-        {
+        let mark = self.deciding.last();
+        match mark.and_then(|at| self.marks.get_mut(*at)) {
             Some(Mark::Artifact) => return,
             Some(Mark::Actual(actual)) => {
                 // The other glyphs of this content show what the first one says.
@@ -142,6 +151,7 @@ impl Glyphs {
             },
         }
         let added = self.text.get(start..).unwrap_or_default();
+        self.long += added.len().saturating_sub(USUAL_TEXT);
         let blank = added.chars().all(char::is_whitespace);
         if blank {
             self.text.truncate(start);
@@ -210,22 +220,31 @@ impl<'a> Device<'a> for Glyphs {
     }
 
     fn begin_marked_content(&mut self, tag: &[u8], properties: Option<&Dict<'_>>) {
+        // One long text may be that of much content.
+        let has_room = self.read() < self.room;
         let actual = properties
+            .filter(|_| has_room)
             .and_then(|properties| properties.get::<object::String<'_>>(b"ActualText"))
             .map(|text| text_string(text.as_bytes()));
+        self.long += actual.as_ref().map_or(0, String::len);
         let running = tag == b"Artifact"
             && properties
                 .and_then(|properties| properties.get::<Name<'_>>(b"Type"))
                 .is_some_and(|kind| kind.as_str() == "Pagination");
-        self.marks.push(match actual {
+        let mark = match actual {
             _ if running => Mark::Artifact,
             Some(actual) => Mark::Actual(Some(actual)),
             None => Mark::Plain,
-        });
+        };
+        if !matches!(mark, Mark::Plain) {
+            self.deciding.push(self.marks.len());
+        }
+        self.marks.push(mark);
     }
 
     fn end_marked_content(&mut self) {
         self.marks.pop();
+        self.deciding.pop_if(|at| *at >= self.marks.len());
     }
 
     fn draw_path(&mut self, _: &BezPath, _: DrawProps<'a>, _: &DrawMode) {}

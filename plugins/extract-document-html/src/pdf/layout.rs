@@ -7,7 +7,7 @@
 use super::characters::is_rtl;
 use super::glyphs::{Character, Direction, Glyphs};
 use super::lines::{Line, join_code, line};
-use super::links::Area;
+use super::links::Areas;
 
 /// Least gap that ends a segment, in sizes of the text.
 const SEGMENT_GAP: f32 = 0.9;
@@ -34,7 +34,7 @@ struct Segment<'c> {
 }
 
 /// The lines of a page.
-pub(crate) fn lines(glyphs: Glyphs, areas: &[Area]) -> Vec<Line> {
+pub(crate) fn lines(glyphs: Glyphs, areas: &Areas) -> Vec<Line> {
     let mut lines = Vec::new();
     let height = glyphs.height() as f32;
     let mut column = 0;

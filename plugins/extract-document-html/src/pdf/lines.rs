@@ -2,7 +2,7 @@
 
 use super::characters::{is_rtl, is_spaceless};
 use super::glyphs::Character;
-use super::links::Area;
+use super::links::Areas;
 
 /// Least gap between words, in sizes of the text, where a line has no spaces of its own.
 const WORD_GAP: f32 = 0.15;
@@ -53,10 +53,13 @@ impl Rich {
     pub(crate) fn pop(&mut self) {
         self.text.pop();
         let end = self.text.len();
-        for link in &mut self.links {
-            link.1 = link.1.min(end);
+        while let Some(last) = self.links.last_mut().filter(|last| last.1 > end) {
+            last.1 = end;
+            if last.0 < last.1 {
+                break;
+            }
+            self.links.pop();
         }
-        self.links.retain(|link| link.0 < link.1);
     }
 
     /// Removes this many bytes at the beginning, which is the boundary of a character.
@@ -130,7 +133,7 @@ impl Token<'_> {
 
 /// Makes a line of characters, which are sorted by `x0`. `text` is what their ranges point into.
 /// `None` without any text.
-pub(crate) fn line(characters: &[&Character], text: &str, areas: &[Area]) -> Option<Line> {
+pub(crate) fn line(characters: &[&Character], text: &str, areas: &Areas) -> Option<Line> {
     let visible: Vec<&Character> = characters
         .iter()
         .copied()
@@ -143,6 +146,7 @@ pub(crate) fn line(characters: &[&Character], text: &str, areas: &[Area]) -> Opt
     let pitch = pitch(&visible, text);
     let monospace = is_monospace(&visible, text, pitch);
     let width = first.x1 - first.x0;
+    let near = areas.near(&visible);
     let mut tokens: Vec<Token<'_>> = Vec::with_capacity(characters.len() + 16);
     let mut before: Option<&Character> = None;
     let mut blank = false;
@@ -178,14 +182,7 @@ pub(crate) fn line(characters: &[&Character], text: &str, areas: &[Area]) -> Opt
                 tokens.push(Token::Space);
             }
         }
-        let link = areas
-            .iter()
-            .find(|area| {
-                let (x, y) = (f64::from(one.centre.0), f64::from(one.centre.1));
-                area.rect.x0 <= x && x <= area.rect.x1 && area.rect.y0 <= y && y <= area.rect.y1
-            })
-            .map(|area| area.link);
-        tokens.push(Token::Text(shown, link));
+        tokens.push(Token::Text(shown, areas.link(&near, one)));
         // A mark stands within the letter before it.
         edge = edge.max(one.x1);
         (before, blank) = (Some(one), false);

@@ -43,9 +43,9 @@ pub(crate) fn convert(body: Vec<u8>) -> Result<Converted, Error> {
     let cache = InterpreterCache::new();
     let mut pages: Vec<Vec<Line>> = Vec::with_capacity(all.min(MAX_PAGES));
     let mut targets = links::Targets::default();
-    let (mut characters, mut unreadable) = (0, 0);
+    let (mut characters, mut unreadable, mut spent) = (0, 0, 0);
     for page in pdf.pages().iter().take(MAX_PAGES) {
-        if characters > MAX_CHARACTERS {
+        if spent > MAX_CHARACTERS {
             break;
         }
         let (width, height) = page.render_dimensions();
@@ -53,11 +53,12 @@ pub(crate) fn convert(body: Vec<u8>) -> Result<Converted, Error> {
         let bounds = Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
         let settings = InterpreterSettings::default();
         let mut context = Context::new(transform, bounds, &cache, pdf.xref(), settings);
-        let mut glyphs = Glyphs::new(bounds, MAX_CHARACTERS.saturating_sub(characters));
+        let mut glyphs = Glyphs::new(bounds, MAX_CHARACTERS.saturating_sub(spent));
         interpret_page(page, &mut context, &mut glyphs);
         characters += glyphs.count();
+        spent += glyphs.read();
         unreadable += glyphs.unreadable();
-        let areas = links::areas(page, transform, &mut targets);
+        let areas = links::areas(page, transform, glyphs.count(), &mut targets);
         pages.push(layout::lines(glyphs, &areas));
     }
     let read = pages.len();

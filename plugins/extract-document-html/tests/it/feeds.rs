@@ -88,6 +88,49 @@ fn references_are_resolved_against_xml_base() {
 }
 
 #[test]
+fn references_in_html_of_atom_are_resolved_against_xml_base() {
+    let feed = r#"<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://e.org/blog/"><title>T</title>
+        <entry><title>One</title><content type="html" xml:base="one">&lt;a href="two?c&amp;amp;d"&gt;a&lt;/a&gt;
+        &lt;img alt='src="x"' src=i.png&gt; &lt;a href='it&amp;#39;s'&gt;b&lt;/a&gt; &lt;a href="mailto:a@e.org"&gt;c&lt;/a&gt; &lt;p&gt;href="no"</content></entry>
+        <entry><title>Two</title><content type="text">&lt;a href="text"&gt;</content></entry></feed>"#;
+    let html = html(feed.as_bytes());
+    for part in [
+        r#"<a href="https://e.org/blog/two?c&amp;d">a</a>"#,
+        r#"<img alt='src="x"' src=https://e.org/blog/i.png>"#,
+        "<a href='https://e.org/blog/it%27s'>b</a>",
+        r#"<a href="mailto:a@e.org">c</a> <p>href="no""#,
+        "&lt;a href=&quot;text&quot;&gt;",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let feed = r#"<rss xml:base="https://e.org/"><channel><item><title>T</title>
+        <description>&lt;a href="/x"&gt;x&lt;/a&gt;</description></item></channel></rss>"#;
+    let html = super::html(feed.as_bytes());
+    assert!(
+        html.contains(r#"<a href="https://e.org/x">x</a>"#),
+        "{html}"
+    );
+}
+
+#[test]
+fn a_guid_is_the_link_where_there_is_no_other_and_it_is_one() {
+    let feed = r#"<rss version="2.0"><channel><title>T</title>
+        <item><guid>https://e.org/id/1</guid><link>https://e.org/1</link><title>One</title></item>
+        <item><guid isPermaLink="false">https://e.org/id/2</guid><title>Two</title></item>
+        <item><title>Three</title><guid isPermaLink="true">https://e.org/3</guid></item>
+        <item><title>Four</title></item></channel></rss>"#;
+    let html = html(feed.as_bytes());
+    for part in [
+        r#"<h2><a href="https://e.org/1">One</a></h2>"#,
+        "<h2>Two</h2>",
+        r#"<h2><a href="https://e.org/3">Three</a></h2>"#,
+        "<h2>Four</h2>",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+}
+
+#[test]
 fn the_description_of_a_video_stands_in_for_a_content() {
     let feed = r#"<feed xmlns="http://www.w3.org/2005/Atom" xmlns:media="http://search.yahoo.com/mrss/"><title>T</title>
         <entry><title>One</title><media:group><media:title>Not this</media:title><media:description>Said of it</media:description></media:group></entry>

@@ -1,5 +1,6 @@
 //! Files that are damaged, encrypted or made to cost much.
 
+use super::office::docx;
 use super::pdf_file::{PdfFile, text};
 use super::{convert, html, refusal};
 
@@ -91,4 +92,69 @@ fn deep_and_unclosed_markup_ends() {
     let deep = format!("<rss>{}", "<channel>".repeat(100_000));
     let (_, notice) = convert(deep.as_bytes()).expect("a feed");
     assert!(notice.contains("damaged"), "{notice}");
+}
+
+/// Work on a glyph that grows with what is open around it needs minutes for this page.
+#[test]
+fn marked_content_may_be_open_any_number_of_times() {
+    let count = 500_000;
+    let marks = "/Span BMC\n".repeat(count);
+    let text = format!(
+        "BT /F1 10 Tf 50 700 Td\n{}ET\n",
+        "0 0 Td (abcd) Tj\n".repeat(count)
+    );
+    let html = html(&PdfFile::default().page(&(marks + &text)).bytes());
+    assert!(html.contains("abcd"));
+}
+
+#[test]
+fn one_long_text_of_much_content_is_not_read_each_time() {
+    let count = 5_000;
+    let page = format!(
+        "BT /F1 10 Tf 50 700 Td\n{}ET\n",
+        "/Span /P BDC (a) Tj EMC\n".repeat(count)
+    );
+    let file = String::from_utf8(PdfFile::default().page(&page).bytes()).expect("text");
+    let actual = "b".repeat(100_000);
+    let property = format!("/Properties<</P<</ActualText({actual})>>>>/Font<<");
+    let (html, _) = convert(file.replace("/Font<<", &property).as_bytes()).expect("a PDF");
+    assert!(html.contains(&actual));
+    assert!(html.len() < 7_000_000, "{}", html.len());
+}
+
+#[test]
+fn a_wide_line_does_not_widen_every_row() {
+    let cell = |x: f32, y: f32| format!("1 0 0 1 {x} {y} Tm (a) Tj\n");
+    let mut page = "BT /F1 0.6 Tf\n".to_owned();
+    page.extend((0..400).map(|at| cell(20.0 + 1.4 * at as f32, 790.0)));
+    for row in 1..1_000 {
+        let y = 790.0 - 0.7 * row as f32;
+        page += &(cell(20.0, y) + &cell(30.0, y));
+    }
+    page += "ET\n";
+    let html = html(&PdfFile::default().page(&page).bytes());
+    assert!(html.matches('a').count() > 2_300);
+    assert!(
+        html.len() < 2 * page.len(),
+        "{} of {}",
+        html.len(),
+        page.len()
+    );
+}
+
+#[test]
+fn one_paragraph_is_no_longer_than_a_document() {
+    for content in [
+        "<w:br/>".repeat(9 << 18),
+        format!("<w:t>{}</w:t>", "a ".repeat(9 << 19)),
+    ] {
+        let paragraph = format!("<w:p><w:r><w:t>first</w:t>{content}</w:r></w:p>");
+        let (html, notice) = convert(&docx(&paragraph)).expect("a document");
+        assert!(html.contains("<p>first"));
+        assert!(html.len() < 9 << 20, "{}", html.len());
+        assert!(
+            notice.ends_with("the text beyond 8 MiB was left out"),
+            "{notice}"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! Rendering in a real browser: results, refusals, and failures that it survives.
 
+mod documents;
 mod escapes;
 mod life;
 mod memory;

@@ -23,6 +23,7 @@ crate::support::on_both_databases! {
     what_a_redirect_leads_to_is_not_removed_while_it_fails
     what_a_dropped_page_leads_to_is_not_removed_while_it_fails
     what_a_cut_sitemap_may_have_listed_is_not_removed
+    what_a_run_hid_is_told_by_a_later_one
 }
 
 /// No added, removed or changed page.
@@ -426,4 +427,58 @@ async fn what_a_cut_sitemap_may_have_listed_is_not_removed(options: Options) {
     // What is cut in both runs hides the same as before.
     let found = diff(&store, project, cut[1], cut[2]).await;
     assert_eq!(urls(&found), [vec!["/b"], vec![], vec![]]);
+}
+
+async fn what_a_run_hid_is_told_by_a_later_one(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let seed: Page = ("/", 200, "a");
+    let (b, busy): (Page, Page) = (("/b", 200, "b"), ("/b", 503, "x"));
+    let (c, down): (Page, Page) = (("/c", 200, "c"), ("/c", 500, "x"));
+    let (d, new, late): (Page, Page, Page) =
+        (("/d", 200, "d"), ("/new", 200, "n"), ("/late", 200, "l"));
+    // /d goes, /new comes and goes, each while other pages fail; then /b and /late cannot be fetched.
+    let visits: [(&[Page], &[&str]); 10] = [
+        (&[seed, b, c, d], &[]),
+        (&[seed, busy, c], &[]),
+        (&[seed, b, c, new], &[]),
+        (&[seed, b, c, new], &[]),
+        (&[seed, b, down], &[]),
+        (&[seed, busy, c], &[]),
+        (&[seed, c], &["/b"]),
+        (&[seed, ("/b", 200, "B"), c], &[]),
+        (&[seed, ("/b", 200, "B"), c], &["/late"]),
+        (&[seed, ("/b", 200, "B"), c, late], &[]),
+    ];
+    let told: [[Vec<&str>; 3]; 9] = [
+        NOTHING,
+        [vec!["/new"], vec!["/d"], vec![]],
+        NOTHING,
+        NOTHING,
+        [vec![], vec!["/new"], vec![]],
+        NOTHING,
+        [vec![], vec![], vec!["/b"]],
+        NOTHING,
+        [vec!["/late"], vec![], vec![]],
+    ];
+    let mut runs = Vec::new();
+    for (at, (pages, failed)) in visits.iter().enumerate() {
+        let at = i64::try_from(at).unwrap();
+        runs.push(fire(&store, project, now() + seconds(300 * at)).await);
+        let leased = work(&store, pages, failed).await;
+        end(&store, &leased, true).await;
+    }
+    for (pair, told) in runs.windows(2).zip(&told) {
+        let found = diff(&store, project, pair[0], pair[1]).await;
+        assert_eq!(&urls(&found), told, "{pair:?}");
+        for page in &found.changed {
+            assert_eq!(page.old_hash.as_deref(), Some("b"));
+            assert!(page.old_page.is_some(), "of the run whose content counts");
+        }
+    }
+    // Runs that do not follow each other are compared as they are.
+    let found = diff(&store, project, runs[1], runs[3]).await;
+    assert_eq!(urls(&found), [vec!["/new"], vec![], vec![]]);
 }

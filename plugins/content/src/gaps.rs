@@ -1,0 +1,228 @@
+//! Parts of a text that stand between chosen blocks.
+//!
+//! The block model judges each block by itself: of a list it may drop one entry, of a manual the
+//! headings and the names that its sentences explain. What the rules take for content stays
+//! where the text around it does.
+
+use std::ops::Range;
+
+use orbweaver_sdk::dom::{Node, View, tag};
+
+use crate::measure::{HIDE, Info, SKIP, get, is_heading};
+use crate::page_type::{PageType, Types};
+use crate::survey::Survey;
+
+/// How sure it must be that a page is a manual for all that stands between its blocks to stay.
+const MANUAL: f32 = 0.5;
+
+/// Most levels that are looked at around a block, and most nodes beside one.
+const LEVELS: usize = 8;
+const SIBLINGS: usize = 16;
+
+/// Keeps such parts.
+pub fn fill(view: &View<'_>, info: &[Info], survey: &Survey, types: &Types, keep: &mut [bool]) {
+    let gaps = Gaps {
+        survey,
+        sums: sums(info, survey, keep),
+        is_manual: types.share(PageType::Documentation) >= MANUAL,
+    };
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while let Some(block) = survey.blocks.list.get(at) {
+        let gap = (keep.get(at) == Some(&false))
+            .then(|| view.node(block.node))
+            .flatten()
+            .and_then(|node| gaps.around(node));
+        match gap {
+            Some(gap) => {
+                at = gap.end.max(at + 1);
+                found.push(gap);
+            }
+            None => at += 1,
+        }
+    }
+    for gap in found {
+        keep.get_mut(gap).unwrap_or_default().fill(true);
+    }
+}
+
+struct Gaps<'a> {
+    survey: &'a Survey,
+    /// By block, the characters before it, and those of them that are kept.
+    sums: Vec<(u32, u32)>,
+    is_manual: bool,
+}
+
+/// Sums over the blocks that are shown.
+fn sums(info: &[Info], survey: &Survey, keep: &[bool]) -> Vec<(u32, u32)> {
+    let mut sums = Vec::with_capacity(keep.len() + 1);
+    let (mut all, mut kept) = (0, 0);
+    sums.push((0, 0));
+    for (block, keep) in survey.blocks.list.iter().zip(keep) {
+        if get(info, block.first).state & (HIDE | SKIP) == 0 {
+            all += block.chars;
+            kept += if *keep { block.chars } else { 0 };
+        }
+        sums.push((all, kept));
+    }
+    sums
+}
+
+impl Gaps<'_> {
+    /// The blocks to keep with a dropped one; `None` where it is to stay out.
+    fn around(&self, node: Node<'_>) -> Option<Range<usize>> {
+        let (part, is_part) = self.largest(node)?;
+        let blocks = self.range(part);
+        let is_by_rules = self
+            .survey
+            .kept
+            .get(blocks.clone())
+            .is_some_and(|kept| kept.iter().all(|kept| *kept));
+        if !is_by_rules || !(is_part || self.is_manual) {
+            return None;
+        }
+        let (all, _) = self.chars(&blocks);
+        if all == 0 || !self.is_kept(self.beside(part, Node::next_sibling)) {
+            return None;
+        }
+        // A heading belongs to what follows it.
+        let is_headed = is_heading(part.tag()) && self.before(&blocks);
+        (is_headed || self.is_kept(self.beside(part, Node::prev_sibling))).then_some(blocks)
+    }
+
+    /// The largest element around a block of which nothing is kept, and whether the block is one of
+    /// a heading, a list, a table or code in it.
+    fn largest<'v>(&self, node: Node<'v>) -> Option<(Node<'v>, bool)> {
+        let mut part = node;
+        let mut is_part = is_of_text(node.tag());
+        for around in node.ancestors().take(LEVELS) {
+            if matches!(around.tag(), tag::FIGURE | tag::FIGCAPTION | tag::H1) {
+                return None;
+            }
+            if self.chars(&self.range(around)).1 > 0 || around.tag() == tag::BODY {
+                break;
+            }
+            part = around;
+            is_part |= is_of_text(part.tag());
+        }
+        (part.tag() != tag::H1).then_some((part, is_part))
+    }
+
+    /// The blocks of the nearest node with any on one side of an element.
+    fn beside<'v>(
+        &self,
+        node: Node<'v>,
+        next: impl Fn(&Node<'v>) -> Option<Node<'v>>,
+    ) -> Option<Range<usize>> {
+        let mut at = node;
+        for _ in 0..LEVELS {
+            let found = std::iter::successors(next(&at), |n| next(n))
+                .take(SIBLINGS)
+                .map(|node| self.range(node))
+                .find(|blocks| self.chars(blocks).0 > 0);
+            if found.is_some() {
+                return found;
+            }
+            at = at.parent().filter(|parent| parent.tag() != tag::BODY)?;
+        }
+        None
+    }
+
+    /// Whether nearly all of some blocks is kept.
+    fn is_kept(&self, blocks: Option<Range<usize>>) -> bool {
+        let (all, kept) = blocks.map_or((0, 0), |blocks| self.chars(&blocks));
+        kept > 0 && kept * 5 >= all * 4
+    }
+
+    /// Whether something before some blocks is kept.
+    fn before(&self, blocks: &Range<usize>) -> bool {
+        self.sums
+            .get(blocks.start)
+            .is_some_and(|(_, kept)| *kept > 0)
+    }
+
+    fn chars(&self, blocks: &Range<usize>) -> (u32, u32) {
+        let sum = |at: usize| self.sums.get(at).copied().unwrap_or_default();
+        let (from, to) = (sum(blocks.start), sum(blocks.end));
+        (to.0.saturating_sub(from.0), to.1.saturating_sub(from.1))
+    }
+
+    fn range(&self, node: Node<'_>) -> Range<usize> {
+        self.survey.blocks.range(node.id(), node.end())
+    }
+}
+
+/// Whether an element is of a kind that an author's text is made of, other than paragraphs: labels and
+/// credits are paragraphs, too.
+fn is_of_text(tag: u16) -> bool {
+    matches!(
+        tag,
+        tag::H2..=tag::H6 | tag::LI | tag::DT | tag::DD | tag::PRE | tag::TD | tag::TH | tag::TABLE
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::{Kind, Votes};
+    use crate::measure::measure;
+
+    /// The texts of the blocks that are kept on a page of this type, of which the block model drops
+    /// those of `dropped` and the rules drop none.
+    fn kept(kind: PageType, html: &str, dropped: &[&str]) -> Vec<String> {
+        let snapshot = orbweaver_sdk::dom::parse(html);
+        let view = snapshot.view().expect("view");
+        let info = measure(&view, false, 4).info;
+        let root = view.body().expect("a body").id();
+        let votes = Votes::default();
+        let survey = Survey::of(
+            &view,
+            &info,
+            root,
+            &votes,
+            Kind::Article,
+            "https://example.org/",
+        );
+        let nodes = survey.blocks.list.iter().map(|block| block.node);
+        let texts: Vec<String> = nodes
+            .filter_map(|id| view.node(id))
+            .map(orbweaver_sdk::text::line)
+            .collect();
+        let is_kept = |text: &String| !dropped.contains(&text.as_str());
+        let mut keep: Vec<bool> = texts.iter().map(is_kept).collect();
+        fill(&view, &info, &survey, &Types::only(kind), &mut keep);
+        let pairs = texts.into_iter().zip(keep);
+        pairs
+            .filter(|(_, keep)| *keep)
+            .map(|(text, _)| text)
+            .collect()
+    }
+
+    const TEXT: &str = "<h2>One</h2><p>A first text.</p><h2>Two</h2><ol><li>Stop.<li>Wait for it.<li>Start.\
+                        </ol><pre>run</pre><p>A second text.</p><h2>Others</h2><ul><li>Silk</ul>";
+
+    #[test]
+    fn parts_of_a_text_stay_where_the_text_around_them_does() {
+        let text = |dropped: &[&str]| kept(PageType::Article, TEXT, dropped);
+        let all = text(&[]);
+        assert_eq!(text(&["Two"]), all);
+        assert_eq!(text(&["Stop.", "Start."]), all);
+        assert_eq!(text(&["run"]), all);
+        let end = ["Others", "Silk"];
+        assert_eq!(
+            text(&end),
+            all[..all.len() - 2],
+            "nothing stays behind these"
+        );
+        assert_eq!(text(&["One"]), all[1..], "nothing stays before it");
+    }
+
+    #[test]
+    fn lines_between_paragraphs_are_of_the_text_in_manuals() {
+        let html = "<p>A first text.</p><div>put(key)</div><p>A second text.</p>";
+        let all = ["A first text.", "put(key)", "A second text."];
+        assert_eq!(kept(PageType::Documentation, html, &["put(key)"]), all);
+        let article = kept(PageType::Article, html, &["put(key)"]);
+        assert_eq!(article, ["A first text.", "A second text."]);
+    }
+}
