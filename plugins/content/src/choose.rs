@@ -278,3 +278,53 @@ pub fn broad(view: &View<'_>, measured: &Measured) -> u32 {
     });
     main.map_or(body.id(), |n| n.id())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::measure;
+
+    const TEXT: &str = "<p>The heating of the office is being replaced, so that orders placed on Thursday \
+                        evening will be sent on Monday, as will all those of the days between.</p>";
+
+    fn with<T>(html: &str, kind: Option<Kind>, read: impl Fn(&View<'_>, &Measured) -> T) -> T {
+        let snapshot = orbweaver_sdk::dom::parse(html);
+        let view = snapshot.view().expect("view");
+        let mut measured = measure(&view, false, 3);
+        sum_up(&view, &mut measured, kind, true);
+        read(&view, &measured)
+    }
+
+    #[test]
+    fn a_section_is_not_the_whole_text_if_that_has_a_beginning() {
+        let root = |beginning: &str| {
+            let html = format!(
+                "<div id=all><h1>Orb 4.2</h1>{beginning}<section id=faults><h2>Faults</h2>{}</section></div>",
+                TEXT.repeat(6)
+            );
+            with(&html, Some(Kind::Documentation), |view, measured| {
+                let root = view.node(focus(view, measured)).expect("a root");
+                root.attr(attr::ID).unwrap_or("").to_owned()
+            })
+        };
+        assert_eq!(
+            root("<p>Orb 4.2 mends two faults that were found in Orb 4.1.</p>"),
+            "all"
+        );
+        assert_eq!(root(""), "faults", "nothing stands before it");
+    }
+
+    #[test]
+    fn a_footer_of_short_lines_is_dropped_however_long_it_is() {
+        let lines = "<div>Orb Street 5</div>".repeat(40);
+        for (element, is_dropped) in [("footer", true), ("nav", true), ("form", false)] {
+            let html = format!("<main>{TEXT}</main><{element} id=box>{lines}</{element}>");
+            let dropped = with(&html, None, |view, measured| {
+                let mut elements = view.elements();
+                let node = elements.find(|node| node.attr(attr::ID) == Some("box"));
+                get(&measured.info, node.expect("the box").id()).state & DROP != 0
+            });
+            assert_eq!(dropped, is_dropped, "{element}");
+        }
+    }
+}

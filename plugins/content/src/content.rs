@@ -323,3 +323,27 @@ impl Found {
             || self.kept >= LITTLE && self.kept > self.all.chars.saturating_sub(self.all.link) / 4
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_text_is_enough_beside_a_long_menu() {
+        let is_enough = |text: &str, other: &str| {
+            let html = format!(
+                "<main><p>{text}</p></main><footer>{}</footer>",
+                other.repeat(60)
+            );
+            let snapshot = orbweaver_sdk::dom::parse(&html);
+            let view = snapshot.view().expect("view");
+            Found::of(&view, None, Trust::Full).is_enough()
+        };
+        let text = "The office will be closed this Friday. Orders placed on Thursday will be sent on Monday, \
+                    and those of Friday, too.";
+        let menu = "<div><a href=/orb>Chapter of the long manual</a></div>";
+        assert!(is_enough(text, menu));
+        assert!(!is_enough(text, "<div>Orb Street 5</div>"));
+        assert!(!is_enough("The office is closed.", menu));
+    }
+}

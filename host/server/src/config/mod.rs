@@ -4,10 +4,10 @@
 mod explain;
 mod load;
 mod private;
+mod ranges;
 mod reference;
 mod settings;
 mod sources;
-mod zeros;
 
 pub use load::{Flags, Loaded, load};
 pub use reference::reference;

@@ -22,7 +22,7 @@ use orbweaver_pipeline::config::{BlocklistConfig, CloudConfig, ScanConfig};
 use orbweaver_store::blobs::{BlobUrl, NewBodies};
 use serde::{Deserialize, Serialize};
 
-use super::{private, zeros};
+use super::{private, ranges};
 
 /// The file of the running program, even if it was replaced meanwhile.
 pub const PROGRAM: &str = "/proc/self/exe";
@@ -356,7 +356,7 @@ impl Config {
             "blob_store.orphan_minutes",
             "must be at least 10: younger objects may belong to a commit under way",
         )?;
-        zeros::check(self)?;
+        ranges::check(self)?;
         self.http.validate()?;
         self.scan.validate()?;
         self.crawl.validate()?;

@@ -1,5 +1,5 @@
-//! Settings that are at least 1: with 0, what they bound would fail always, or never begin. And some that
-//! have a largest value, above which the service could not start.
+//! Ranges of settings. Those that are at least 1: with 0, what they bound would fail always, or never begin.
+//! And those with a largest value, above which the service could not start.
 
 use orbweaver_core::setting::InvalidSetting;
 
@@ -11,7 +11,7 @@ const DAY_MS: u64 = 86_400_000;
 /// Checks the settings of sections that have no rules of their own.
 ///
 /// # Errors
-/// The first that is 0, or too large.
+/// The first that is out of its range.
 pub(super) fn check(config: &Config) -> Result<(), InvalidSetting> {
     let (fetch, http, rendering) = (&config.fetch.limits, &config.http, &config.rendering);
     let llm = &config.cloud.llm;
