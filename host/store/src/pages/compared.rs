@@ -170,16 +170,8 @@ impl Store {
         last: &Run,
         monitor: MonitorId,
     ) -> Result<bool, StoreError> {
-        let found: Option<i64> = read_replica!(self, pool => {
-            sqlx::query_scalar(untold!())
-                .bind(last.id.get())
-                .bind(run.id.get())
-                .bind(run.project.get())
-                .bind(monitor.get())
-                .fetch_optional(pool)
-                .await?
-        });
-        Ok(found.is_some())
+        let of = [last.id.get(), run.id.get(), run.project.get()];
+        self.finds(untold!(), of, Some(monitor)).await
     }
 
     /// Whether no run before has shown a page that this run hides, though it may have been there.
@@ -193,16 +185,8 @@ impl Store {
         if dropped > 0 && self.hides_dropped(run.project, run.id, other.id).await? {
             return Ok(true);
         }
-        let found: Option<i64> = read_replica!(self, pool => {
-            sqlx::query_scalar(never_shown!())
-                .bind(run.id.get())
-                .bind(other.id.get())
-                .bind(run.project.get())
-                .bind(monitor.get())
-                .fetch_optional(pool)
-                .await?
-        });
-        Ok(found.is_some())
+        let of = [run.id.get(), other.id.get(), run.project.get()];
+        self.finds(never_shown!(), of, Some(monitor)).await
     }
 
     /// Whether links to pages may have been seen in the other run alone.
@@ -220,15 +204,8 @@ impl Store {
         run: RunId,
         other: RunId,
     ) -> Result<bool, StoreError> {
-        let found: Option<i64> = read_replica!(self, pool => {
-            sqlx::query_scalar(concat!(hidden!(), " LIMIT 1"))
-                .bind(run.get())
-                .bind(other.get())
-                .bind(project.get())
-                .fetch_optional(pool)
-                .await?
-        });
-        Ok(found.is_some())
+        let of = [run.get(), other.get(), project.get()];
+        self.finds(concat!(hidden!(), " LIMIT 1"), of, None).await
     }
 
     /// Whether a page that hooks dropped in the other run failed temporarily in this run, or could not be
@@ -239,27 +216,23 @@ impl Store {
         run: RunId,
         other: RunId,
     ) -> Result<bool, StoreError> {
-        let found: Option<i64> = read_replica!(self, pool => {
-            sqlx::query_scalar(concat!(
-                "SELECT t.seq FROM frontier t
-                 JOIN frontier k ON k.project_id = $3 AND k.run_id = $2
-                     AND k.key_hash = t.key_hash AND k.state = 1
-                 WHERE t.project_id = $3 AND t.run_id = $1
-                   AND (t.state IN (0, 2) OR t.key_hash IN (
-                       SELECT key_hash FROM pages
-                       WHERE project_id = $3 AND run_id = $1 AND ", unreliable!("status"), "))
-                   AND COALESCE(k.redirect_to, k.key_hash) NOT IN (
-                       SELECT key_hash FROM pages
-                       WHERE project_id = $3 AND run_id = $2 AND key_hash IS NOT NULL)
-                 LIMIT 1"
-            ))
-            .bind(run.get())
-            .bind(other.get())
-            .bind(project.get())
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(found.is_some())
+        let of = [run.get(), other.get(), project.get()];
+        let sql = concat!(
+            "SELECT t.seq FROM frontier t
+             JOIN frontier k ON k.project_id = $3 AND k.run_id = $2
+                 AND k.key_hash = t.key_hash AND k.state = 1
+             WHERE t.project_id = $3 AND t.run_id = $1
+               AND (t.state IN (0, 2) OR t.key_hash IN (
+                   SELECT key_hash FROM pages
+                   WHERE project_id = $3 AND run_id = $1 AND ",
+            unreliable!("status"),
+            "))
+               AND COALESCE(k.redirect_to, k.key_hash) NOT IN (
+                   SELECT key_hash FROM pages
+                   WHERE project_id = $3 AND run_id = $2 AND key_hash IS NOT NULL)
+             LIMIT 1"
+        );
+        self.finds(sql, of, None).await
     }
 
     /// Whether a sitemap that was read to its end in the other run could not be read in this run,
@@ -268,19 +241,30 @@ impl Store {
         if !reads_sitemaps(run) {
             return Ok(false);
         }
+        let sql = "SELECT e.seq FROM run_errors e
+             WHERE e.project_id = $3 AND e.run_id = $1 AND e.seq < 0
+               AND e.url NOT IN (SELECT k.url FROM run_errors k
+                   WHERE k.project_id = $3 AND k.run_id = $2 AND k.seq < 0)
+             LIMIT 1";
+        let of = [run.id.get(), other.id.get(), run.project.get()];
+        self.finds(sql, of, None).await
+    }
+
+    /// Whether a query finds a row. $1 and $2 are runs, $3 is their project, $4 the monitor if the query
+    /// needs it.
+    async fn finds(
+        &self,
+        sql: &'static str,
+        of: [i64; 3],
+        monitor: Option<MonitorId>,
+    ) -> Result<bool, StoreError> {
+        let monitor = monitor.map(|id| id.get());
         let found: Option<i64> = read_replica!(self, pool => {
-            sqlx::query_scalar(
-                "SELECT e.seq FROM run_errors e
-                 WHERE e.project_id = $3 AND e.run_id = $1 AND e.seq < 0
-                   AND e.url NOT IN (SELECT k.url FROM run_errors k
-                       WHERE k.project_id = $3 AND k.run_id = $2 AND k.seq < 0)
-                 LIMIT 1",
-            )
-            .bind(run.id.get())
-            .bind(other.id.get())
-            .bind(run.project.get())
-            .fetch_optional(pool)
-            .await?
+            let mut query = sqlx::query_scalar(sql);
+            for id in of.into_iter().chain(monitor) {
+                query = query.bind(id);
+            }
+            query.fetch_optional(pool).await?
         });
         Ok(found.is_some())
     }
