@@ -59,9 +59,10 @@ impl Stored {
     }
 }
 
-/// Size in bytes from which a component counts as large. Components of compiled languages have
-/// hundreds of kilobytes, interpreters have megabytes.
-const LARGE_COMPONENT_BYTES: usize = 2 << 20;
+/// Size in bytes from which a component counts as large. Most components of compiled languages have
+/// hundreds of kilobytes, the extractors with their models two megabytes; interpreters have ten
+/// and more.
+pub(crate) const LARGE_COMPONENT_BYTES: usize = 4 << 20;
 /// Parallel compilations of small components.
 const CONCURRENT_SMALL: usize = 2;
 /// Parallel compilations of large components.
@@ -235,7 +236,7 @@ mod tests {
         };
         let mut large: FuturesUnordered<_> = (1..=3)
             .map(|seed| {
-                let bytes = component(2_000, seed);
+                let bytes = component(4_000, seed);
                 assert!(bytes.len() >= LARGE_COMPONENT_BYTES, "{}", bytes.len());
                 compile(bytes)
             })

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use notify::Watcher as _;
 
 use crate::bundle::Bundle;
+use crate::compile::LARGE_COMPONENT_BYTES;
 use crate::error::LoadError;
 use crate::folder_scan::{Fingerprint, STILL, scan, settle};
 use crate::inner::Inner;
@@ -28,7 +29,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// Maximum number of files loaded at the same time; fewer of them are compiled at once.
 const AT_ONCE: usize = 4;
 /// Files of at least this many bytes are loaded after all others.
-const LARGE_BYTES: u64 = 2 << 20;
+const LARGE_BYTES: u64 = LARGE_COMPONENT_BYTES as u64;
 
 /// Result of loading the plugins inside the program and those of the folder.
 #[derive(Clone, Debug, Default)]
@@ -45,8 +46,10 @@ pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
     let unreadable = begin(engine)
         .map_err(|(dir, error)| (dir, LoadError::Unreadable(error.to_string())))
         .err();
-    let inner = Arc::clone(engine);
-    let load = engine.tasks.spawn(async move { load_coming(&inner).await });
+    let loaded = Arc::downgrade(engine);
+    let load = engine
+        .tasks
+        .spawn(async move { load_coming(&loaded).await });
     let failed = load.await.map_err(|error| {
         let dir = engine.config.plugin_dir.clone().unwrap_or_default();
         (dir, LoadError::Unreadable(error.to_string()))
@@ -70,9 +73,12 @@ pub(crate) fn load_behind(engine: &Arc<Inner>) {
     if let Err((dir, error)) = begin(engine) {
         tracing::error!(dir = %dir.display(), "the plugin folder cannot be read: {error}");
     }
-    let inner = Arc::clone(engine);
+    let loaded = Arc::downgrade(engine);
     engine.tasks.handle().spawn(async move {
-        load_coming(&inner).await;
+        load_coming(&loaded).await;
+        let Some(inner) = loaded.upgrade() else {
+            return;
+        };
         warn_of_roles(&inner);
         tracing::info!(
             plugins = inner.registry().infos(None).len(),
@@ -181,15 +187,10 @@ async fn watch_folder(engine: Weak<Inner>, dir: PathBuf) {
         };
         let Ok(found) = scan(&dir) else { continue };
         let still = settle(found, &inner.folder.lock().seen, &mut moving);
-        apply(&inner, still).await;
+        inner.pending.add(changes(&inner, still));
+        drop(inner);
+        load_coming(&engine).await;
     }
-}
-
-/// Updates the registry to this state of the folder.
-async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
-    let changed = changes(inner, found);
-    inner.pending.add(changed);
-    load_coming(inner).await;
 }
 
 /// Records this state of the folder and removes the plugins of missing files; returns the files
@@ -235,11 +236,14 @@ fn changes(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) -> Vec<PluginFi
     changed
 }
 
-/// Loads all waiting plugins, several at the same time.
-async fn load_coming(inner: &Inner) {
+/// Loads all waiting plugins, several at the same time. Ends after the file at hand if the engine
+/// is dropped meanwhile: it reserves much address space until nothing holds it.
+async fn load_coming(engine: &Weak<Inner>) {
     let worker = || async {
-        while let Some(file) = inner.pending.next() {
-            load_file(inner, &file).await;
+        while let Some(inner) = engine.upgrade()
+            && let Some(file) = inner.pending.next()
+        {
+            load_file(&inner, &file).await;
             inner.arrived(&file);
         }
     };

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_accounts::bootstrap;
 use orbweaver_accounts::clock::{Clock, ManualClock};
 use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_engine::Engine;
 use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_server::config::Config;
 use orbweaver_server::serve::{self, Running};
@@ -15,6 +16,7 @@ use orbweaver_server::service::{self as assembled, Service as Assembled};
 use orbweaver_server::telemetry::{self, PrometheusHandle};
 use orbweaver_store::{NewUsage, UsageDay};
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 
 use super::{Client, database};
 
@@ -107,6 +109,7 @@ impl Service {
         data: TempDir,
         resolver: Arc<dyn Resolver>,
     ) -> Self {
+        compiled().await;
         let app = assembled::build_with(
             config.clone(),
             clock,
@@ -246,6 +249,19 @@ impl Service {
         let days = store.usage_days(project, start().date_naive()).await;
         days.expect("a database")
     }
+}
+
+/// Compiles the built plugins before the first service starts. Otherwise each of the first
+/// services compiles all of them, and so many live at the same time that the process has more
+/// mappings than the system allows (`vm.max_map_count`).
+async fn compiled() {
+    static COMPILED: OnceCell<()> = OnceCell::const_new();
+    let compile = async || {
+        let (config, _data) = Service::config();
+        let engine = Engine::new(config.pipeline().plugins).expect("an engine");
+        engine.load_dir().await;
+    };
+    COMPILED.get_or_init(compile).await;
 }
 
 /// A process can have only one recorder.
