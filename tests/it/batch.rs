@@ -122,6 +122,50 @@ async fn a_batch_fetches_its_urls_and_follows_no_links() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn urls_that_lead_to_the_page_of_another_one_are_told() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let (client, site) = (service.client(), site().await);
+        for (from, to) in [("/old1", "/new"), ("/old2", "/new"), ("/moved", "/here")] {
+            site.set(from, Reply::redirect(302, to));
+        }
+        let urls = ["/old1", "/old2", "/moved", "/here", "/other"].map(|path| site.url(path));
+        let body = json!({"urls": urls, "delay_ms": 0});
+        let created = client.post("/v1/batch", &body).await;
+        let place = created.header("location").expect("a place").to_owned();
+        let run = RunId(created.json()["id"].as_i64().expect("an id"));
+        runs::ended(&service, run).await;
+        // Every URL has a page, or is told.
+        let detail = client.get(&place).await.ok();
+        assert_eq!(
+            (&detail["page_count"], &detail["skipped"]),
+            (&json!(3), &json!({"duplicate": 2}))
+        );
+        let skipped = client.get(&format!("{place}/skipped")).await.ok();
+        let items = skipped["items"].as_array().expect("items");
+        assert!(
+            items.iter().all(|item| item["kind"] == "duplicate"),
+            "{skipped}"
+        );
+        let is_one_of = |item: &Value, paths: [&str; 2], page: &str| {
+            let urls = paths.map(|path| json!(site.url(path)));
+            urls.contains(&item["url"]) && item["page"] == site.url(page)
+        };
+        let [first, second] = items.as_slice() else {
+            panic!("{skipped}");
+        };
+        assert!(is_one_of(first, ["/old1", "/old2"], "/new"), "{skipped}");
+        assert!(is_one_of(second, ["/moved", "/here"], "/here"), "{skipped}");
+        let rest = format!("{place}/skipped?offset=1&limit=1");
+        let rest = client.get(&rest).await.ok();
+        assert_eq!(rest["items"], json!([second]));
+        let lines = client.get(&format!("{place}/skipped.csv")).await.text();
+        let mut lines = lines.lines();
+        assert_eq!(lines.next(), Some("url,kind,plugin,reason,noted_at,page"));
+        assert_eq!(lines.count(), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_spans_more_hosts_than_a_crawl_may_have() {
     let service = Service::with_resolver(Arc::new(Loopback), |_| {}).await;
     let origin = site().await;

@@ -92,6 +92,59 @@ async fn invalid_json_bodies_use_the_envelope() {
 }
 
 #[tokio::test]
+async fn a_wrong_member_of_an_action_or_a_wait_is_named() {
+    let service = Service::start().await;
+    let client = service.client();
+    let milliseconds = "must be a whole number between 1 and 10000, not string \"x\"";
+    for (options, expected) in [
+        (
+            json!({"actions": [{"type": "wait", "milliseconds": "x"}]}),
+            format!("actions[0].milliseconds: {milliseconds}"),
+        ),
+        (
+            json!({"actions": [{"type": "scroll"}, {"type": "click", "selector": 5}]}),
+            "actions[1].selector: must be a string, not integer `5`".to_owned(),
+        ),
+        (
+            json!({"actions": [{"type": "type", "selector": "a"}]}),
+            "actions[0].text: is required".to_owned(),
+        ),
+        (
+            json!({"actions": [{"selector": "a"}]}),
+            "actions[0].type: is required".to_owned(),
+        ),
+        (
+            json!({"actions": [{"type": 5}]}),
+            "actions[0].type: must be one of `click`, `type`, `press`, `scroll`, `wait`, `screenshot`, \
+             not integer `5`"
+                .to_owned(),
+        ),
+        (
+            json!({"wait_for": {"milliseconds": -1}}),
+            "wait_for.milliseconds: must be a whole number between 0 and 10000, not integer `-1`"
+                .to_owned(),
+        ),
+        (
+            json!({"wait_for": {"event": "idle"}}),
+            "wait_for.event: must be one of `load`, `domcontentloaded`, `networkidle`, not `idle`"
+                .to_owned(),
+        ),
+        (
+            json!({"wait_for": "idle"}),
+            "wait_for: must be load, domcontentloaded, networkidle, or an object of event, selector \
+             and milliseconds, not string \"idle\""
+                .to_owned(),
+        ),
+    ] {
+        let mut body = json!({"url": "https://example.com/", "cloud_mode": "browser"});
+        let fields = body.as_object_mut().expect("an object");
+        fields.extend(options.as_object().expect("an object").clone());
+        let said = client.post("/v1/scan", &body).await;
+        assert_eq!(said.error(422, "INVALID_INPUT"), expected, "{options}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_over_the_limit_is_refused_with_or_without_a_length() {
     let service = Service::with(|config| config.http.max_body_bytes = 1_000).await;
     let client = service.client();
@@ -109,6 +162,19 @@ async fn a_body_over_the_limit_is_refused_with_or_without_a_length() {
         .raw(request.as_bytes())
         .await
         .error(413, "PAYLOAD_TOO_LARGE");
+}
+
+#[tokio::test]
+async fn a_request_with_two_hosts_is_refused() {
+    let service = Service::start().await;
+    let request = format!(
+        "GET /v1/usage HTTP/1.1\r\nhost: a.example\r\nhost: b.example\r\n\
+         authorization: Bearer {}\r\nconnection: close\r\n\r\n",
+        crate::support::KEY
+    );
+    let answer = service.client().raw(request.as_bytes()).await;
+    let why = answer.error(400, "INVALID_INPUT");
+    assert_eq!(why, "Host: must be given once");
 }
 
 #[tokio::test]

@@ -170,10 +170,12 @@ async fn each_operation_answers_in_one_content_type() {
                 let Some(content) = response["content"].as_object() else {
                     continue;
                 };
-                // An export's form is chosen by a parameter, a screenshot's by `Accept`, and that of
-                // `/mcp` by whether there is progress.
-                let chosen =
-                    path.ends_with("/export") || path.ends_with("/screenshot") || path == "/mcp";
+                // A list's and an export's form is chosen by a parameter, a screenshot's by `Accept`, and
+                // that of `/mcp` by whether there is progress.
+                let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+                let chosen = parameters.any(|parameter| parameter["name"] == "format")
+                    || path.ends_with("/screenshot")
+                    || path == "/mcp";
                 let most = if chosen { 8 } else { 1 };
                 assert!(content.len() <= most, "{method} {path} {status}");
                 for (kind, media) in content {
@@ -189,6 +191,29 @@ async fn each_operation_answers_in_one_content_type() {
     let words = &document["components"]["schemas"]["CrawlStatus"]["enum"];
     let known = json!(["queued", "running", "done", "failed", "cancelled"]);
     assert_eq!(*words, known);
+}
+
+#[tokio::test]
+async fn a_list_is_described_in_all_its_forms_and_in_each_alone() {
+    let service = Service::start().await;
+    let document = service.stranger().get("/openapi.json").await.ok();
+    let kinds = |path: &str| {
+        let content = &document["paths"][path]["get"]["responses"]["200"]["content"];
+        let content = content.as_object().expect("contents");
+        content.keys().cloned().collect::<Vec<_>>()
+    };
+    let forms = ["application/json", "application/x-ndjson", "text/csv"];
+    for list in [
+        "/v1/crawls/{id}/pages",
+        "/v1/crawls/{id}/errors",
+        "/v1/crawls/{id}/skipped",
+        "/v1/crawls/{id}/records",
+        "/v1/actors/{name}/runs/{id}/items",
+    ] {
+        assert_eq!(kinds(list), forms, "{list}");
+        assert_eq!(kinds(&format!("{list}.ndjson")), [forms[1]], "{list}");
+        assert_eq!(kinds(&format!("{list}.csv")), [forms[2]], "{list}");
+    }
 }
 
 #[tokio::test]

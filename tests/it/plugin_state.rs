@@ -2,6 +2,7 @@
 
 use orbweaver_accounts::tiers::Cap;
 use orbweaver_server::config::Config;
+use orbweaver_store::{StateBounds, StateOwner, StateWrite, StateWritten};
 use serde_json::{Value, json};
 
 use crate::support::{Client, Service, fixture};
@@ -222,4 +223,51 @@ async fn values_are_bounded_and_need_a_permission() {
     install(&others, "?grant=all").await;
     let put = json!([{"op": "put", "key": "5", "value": "v"}]);
     assert!(run(&others, put).await[0].is_u64());
+}
+
+async fn a_call_that_outlives_its_plugin_keeps_nothing(service: Service) {
+    let ours = service.other_project("ours").await;
+    install(&ours, "?grant=all").await;
+    let store = &service.app.store;
+    let project = store.project_named("ours").await.unwrap();
+    let owner = |own| StateOwner {
+        project: project.as_ref().expect("a project").id,
+        own,
+        kind: "actor".to_owned(),
+        name: "keeper".to_owned(),
+    };
+    let bounds = StateBounds {
+        bytes: 1 << 20,
+        entries: 4,
+    };
+    let write = StateWrite {
+        key: "late",
+        value: Some(b"x"),
+        expected: None,
+        expires_at: None,
+        now: service.app.clock.now(),
+    };
+    let written = async |own| store.write_plugin_state(&owner(own), &write, bounds).await;
+    assert!(matches!(written(true).await, Ok(StateWritten::Written(_))));
+    let deleted = ours.send("DELETE", "/v1/plugins/keeper", &[], b"").await;
+    assert_eq!(deleted.status, 204);
+    assert!(matches!(written(true).await, Ok(StateWritten::Gone)));
+    // Those of the instance's plugin of that name are others.
+    assert!(matches!(written(false).await, Ok(StateWritten::Written(_))));
+    install(&ours, "?grant=all").await;
+    let keys = json!([{"op": "keys", "prefix": ""}, {"op": "put", "key": "a", "value": "x"}]);
+    let results = run(&ours, keys).await;
+    assert_eq!(results[0], json!([]));
+    assert!(results[1].is_u64(), "{results:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_outlives_its_plugin_keeps_nothing_on_sqlite() {
+    a_call_that_outlives_its_plugin_keeps_nothing(Service::with(small).await).await;
+}
+
+#[tokio::test]
+async fn a_call_that_outlives_its_plugin_keeps_nothing_on_postgres() {
+    let service = Service::on_postgres_with(small).await;
+    a_call_that_outlives_its_plugin_keeps_nothing(service).await;
 }

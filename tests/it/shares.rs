@@ -12,12 +12,13 @@ use orbweaver_origin::{Origin, Reply};
 use orbweaver_server::config::Role;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::documents::pdf;
+use crate::support::runs::Written;
 use crate::support::wait::until;
-use crate::support::{Client, Service, runs};
+use crate::support::{Client, KEY, Service, runs};
 use crate::tenant_plugins::{allowing, installed, read};
 
 /// A site whose bodies have three MiB and never end.
@@ -272,4 +273,44 @@ async fn slow_documents_of_a_project_keep_no_other_out_of_the_search_index() {
         waiting.unwrap(),
         "it waited for all documents of the other project"
     );
+}
+
+/// Asks for a file, and reads only its beginning.
+async fn unread(service: &Service, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {KEY}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.read_exact(&mut [0; 64]).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn exports_that_nobody_reads_keep_nothing_from_others() {
+    for postgres in [false, true] {
+        let service = runs::without_workers(postgres, |config| config.database.connections = 3);
+        let service = service.await;
+        // About 90 KB each, which hardly get smaller.
+        let text = |page: u32| -> String {
+            let words = (page * 10_000)..(page * 10_000 + 10_000);
+            let words = words.map(|word| format!("{:x} ", word.wrapping_mul(0x9e37_79b1)));
+            format!("<p>{}", words.collect::<String>())
+        };
+        let page = |number: u32| Written::new(&number.to_string(), &text(number), &[]);
+        let pages: Vec<Written> = (0..200).map(page).collect();
+        let run = runs::done(&service, &pages).await;
+        let mut held = Vec::new();
+        for form in ["ndjson&include=html", "csv&include=html", "warc", "warc"] {
+            let path = format!("/v1/crawls/{run}/export?format={form}");
+            held.push(unread(&service, &path).await);
+        }
+        let client = service.client();
+        let list = format!("/v1/crawls/{run}/pages?limit=1");
+        let html = json!({"data": text(0), "return_format": "text"});
+        let until = tokio::time::Instant::now() + Duration::from_secs(3);
+        while tokio::time::Instant::now() < until {
+            client.get(&list).await.ok();
+            client.post("/v1/cloud/transform", &html).await.ok();
+        }
+        drop(held);
+    }
 }

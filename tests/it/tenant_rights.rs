@@ -9,7 +9,7 @@ use orbweaver_store::ProjectChange;
 use serde_json::json;
 
 use crate::support::{Client, Service};
-use crate::tenant_plugins::{allowing, extractor, installed, read, site};
+use crate::tenant_plugins::{allowing, delete, extractor, installed, read, site};
 
 /// A tier `free` in which plugins fetch, and a tier `pro` in which they have less.
 fn tiers(less: impl Fn(&mut Config)) -> impl FnOnce(&mut Config) {
@@ -46,6 +46,14 @@ async fn until_actor_answers(client: &Client, origin: &Origin, status: u16) {
     }
 }
 
+async fn until_status(client: &Client, path: &str, status: u16) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while client.post(path, &json!({})).await.status != status {
+        assert!(Instant::now() < end, "{path} never answers {status}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 async fn stops_and_serves_again(service: Service) {
     let ours = service.other_project("ours").await;
     let origin = site().await;
@@ -54,7 +62,7 @@ async fn stops_and_serves_again(service: Service) {
     installed(&ours, "mine", &extractor("mine", "1.0.0", "special")).await;
     until_actor_answers(&ours, &origin, 200).await;
     move_to(&service, "pro").await;
-    until_actor_answers(&ours, &origin, 404).await;
+    until_actor_answers(&ours, &origin, 500).await;
     // The project sees which plugin that is, and why.
     let list = ours.get("/v1/plugins").await.ok();
     assert_eq!(list["items"].as_array().map(Vec::len), Some(1), "{list}");
@@ -85,6 +93,54 @@ async fn a_plugin_ends_its_service_when_the_tier_takes_a_permission_that_it_need
         tier.plugins.http = false;
     };
     stops_and_serves_again(Service::with(tiers(without_http)).await).await;
+}
+
+#[tokio::test]
+async fn what_the_instance_has_does_not_serve_in_place_of_an_own_plugin_that_cannot_be_loaded() {
+    let without_http = |config: &mut Config| {
+        let tier = config.tiers.get_mut("pro").expect("a tier");
+        tier.plugins.http = false;
+    };
+    let service = Service::with(tiers(without_http)).await;
+    let (admin, ours) = (service.client(), service.other_project("ours").await);
+    let origin = site().await;
+    let actor = read("actor-two-pages-rs");
+    let fetcher = read("good-fetcher");
+    for (client, grant) in [(&admin, "all"), (&ours, "http")] {
+        installed(client, &format!("two-pages-rs?grant={grant}"), &actor).await;
+    }
+    installed(&admin, "good-fetcher?grant=all", &fetcher).await;
+    installed(&ours, "good-fetcher?grant=http", &fetcher).await;
+    move_to(&service, "pro").await;
+    until_actor_answers(&ours, &origin, 500).await;
+    let input = json!({"urls": [origin.url("/")]});
+    let refused = ours.post("/v1/actors/two-pages-rs", &input).await;
+    let why = refused.error(500, "PLUGIN_FAILED");
+    for part in [
+        "own actor `two-pages-rs`",
+        "the project's tier does not allow it",
+    ] {
+        assert!(why.contains(part), "{why}");
+    }
+    let run = ours.post("/v1/actors/two-pages-rs/runs", &input).await;
+    assert_eq!(run.error(500, "PLUGIN_FAILED"), why);
+    let listed = ours.get("/v1/actors").await.ok();
+    assert!(!listed.to_string().contains("two-pages-rs"), "{listed}");
+    let fetch = "/v1/cloud/fetch/example.com";
+    until_status(&ours, fetch, 500).await;
+    let why = ours
+        .post(fetch, &json!({}))
+        .await
+        .error(500, "PLUGIN_FAILED");
+    assert!(why.contains("own fetcher `good-fetcher`"), "{why}");
+    // Others, and the project without it, are served by the instance's.
+    admin.post("/v1/actors/two-pages-rs", &input).await.ok();
+    admin.post(fetch, &json!({})).await.ok();
+    for name in ["two-pages-rs", "good-fetcher"] {
+        assert_eq!(delete(&ours, name).await.status, 204);
+    }
+    ours.post("/v1/actors/two-pages-rs", &input).await.ok();
+    ours.post(fetch, &json!({})).await.ok();
 }
 
 #[tokio::test]

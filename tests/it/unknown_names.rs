@@ -41,6 +41,25 @@ async fn unknown_fields_of_a_crawl_are_named_with_suggestions() {
 }
 
 #[tokio::test]
+async fn unknown_members_of_actions_and_waits_are_named() {
+    let service = runs::without_workers(false, |_| {}).await;
+    let body = json!({"url": runs::SEED, "cron": "0 6 * * *", "render": "always",
+        "actions": [{"type": "click", "selector": "a", "selecter": "b"}],
+        "wait_for": {"event": "load", "millisecond": 5}});
+    let answer = service.client().post("/v1/crawls", &body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let mut told = told(&answer);
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            "actions[0].selecter is not a field; did you mean selector?",
+            "wait_for.millisecond is not a field; did you mean milliseconds?",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn refused_and_repeated_requests_name_unknown_fields() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();

@@ -15,7 +15,8 @@ const CODE = `
 import createClient from "openapi-fetch";
 import type { paths } from "./api.js";
 
-const web = createClient<paths>({ baseUrl: "http://127.0.0.1:8080" });
+// Lists answer as JSON unless their parameter \`format\` says otherwise.
+const web = createClient<paths, "application/json">({ baseUrl: "http://127.0.0.1:8080" });
 const page = await web.POST("/v1/scan", { body: { url: "https://example.com/" } });
 const title: string | null | undefined = page.data?.metadata?.title;
 const run = await web.POST("/v1/crawls", { body: { url: "https://example.com/" } });

@@ -53,7 +53,8 @@ pub enum CallError {
     /// Too many calls of this project are waiting.
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// The plugin failed: a trap, an exhausted limit, a missing permission.
+    /// The plugin failed: a trap, an exhausted limit, a missing permission; or the project's own could not be
+    /// loaded.
     #[error("{0}")]
     Plugin(String),
     /// The plugin was not called, because its last calls crashed.
@@ -87,9 +88,10 @@ impl CallError {
                     .unwrap_or(1),
             },
             PluginError::Limit(Limit::Wall(_)) => Self::TimedOut(error.to_string()),
-            PluginError::Trap(_) | PluginError::Limit(_) | PluginError::BadOutput(_) => {
-                Self::Plugin(error.to_string())
-            }
+            PluginError::NotLoaded { .. }
+            | PluginError::Trap(_)
+            | PluginError::Limit(_)
+            | PluginError::BadOutput(_) => Self::Plugin(error.to_string()),
         }
     }
 

@@ -138,6 +138,9 @@ impl StateHost for ProjectValues {
             StateWritten::Conflict(version) => Err(StateError::Conflict(
                 u64::try_from(version).unwrap_or_default(),
             )),
+            StateWritten::Gone => Err(StateError::Error(CodedError::failed(
+                "the plugin was deleted: no values are kept for it any more",
+            ))),
             StateWritten::Full => Err(StateError::Error(CodedError::new(
                 ErrorCode::Quota,
                 format!(

@@ -188,8 +188,9 @@ impl Connection {
         // A key is none where nobody asks for one.
         let takes_key = inner.operations.takes_key(method, uri.path());
         let has_key = takes_key && request.headers().contains_key(header::AUTHORIZATION);
+        let hosts = request.headers().get_all(header::HOST).iter().count();
 
-        let mut response = match self.before(uri, client, has_key) {
+        let mut response = match self.before(uri, client, has_key, hosts) {
             Ok(keyless) => {
                 let mut response = self.work(request, &scope).await;
                 let messages = inner.warnings(method, uri, &scope);
@@ -235,12 +236,18 @@ impl Connection {
         uri: &Uri,
         client: IpAddr,
         has_key: bool,
+        hosts: usize,
     ) -> Result<Option<Verdict>, Box<Response>> {
         if uri
             .path_and_query()
             .is_some_and(|uri| uri.as_str().len() > MAX_URI)
         {
             return Err(Box::new(ApiError::uri_too_long(MAX_URI).into_response()));
+        }
+        // RFC 9112, section 3.2: a proxy in front may have read another one.
+        if hosts > 1 {
+            let refusal = ApiError::bad_request("Host: must be given once");
+            return Err(Box::new(refusal.into_response()));
         }
         if is_free(uri) {
             return Ok(None);

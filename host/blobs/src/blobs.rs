@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -32,6 +32,10 @@ const SEGMENTS: &str = "segments";
 pub const MARKER: &str = "orbweaver-database";
 /// Largest object that is read whole: a segment, which is at most a commit's bodies.
 const MAX_OBJECT: u64 = 96 << 20;
+/// What is wrong with a store that had its marker and has it no more. What is written there would be lost when
+/// the real one is back.
+const NOT_OURS: &str = "its object orbweaver-database is gone: check that the file system is mounted, or \
+                        that the bucket was not emptied";
 /// How long the answer of a health check is kept.
 const HEALTH_KEPT: Duration = Duration::from_secs(5);
 /// Records with at most so many bytes between them are read in one request: about what a store sends
@@ -54,6 +58,8 @@ struct Inner {
     named: AtomicU64,
     /// When the store was last asked whether it answers, and the error.
     health: Mutex<Option<(Instant, Option<String>)>>,
+    /// Whether this process has seen the marker, or written it.
+    marked: AtomicBool,
 }
 
 /// A segment in the store.
@@ -94,6 +100,7 @@ impl Blobs {
             options,
             named: AtomicU64::new(0),
             health: Mutex::new(None),
+            marked: AtomicBool::new(false),
         })))
     }
 
@@ -124,8 +131,16 @@ impl Blobs {
     /// Writes a segment. Once this returns, the store has confirmed it.
     ///
     /// # Errors
-    /// If the store did not confirm it; it may have it all the same.
+    /// If the store did not confirm it; it may have it all the same. If the marker of a folder is gone, as
+    /// that of a file system that is not mounted any more.
     pub async fn put(&self, segment: &Segment) -> Result<(), BlobError> {
+        // A bucket cannot be taken away from below its URL, so that one is not asked each time.
+        if self.0.options.url.is_folder() && self.has_lost_marker(self.owner().await?.as_deref()) {
+            return Err(BlobError::Unavailable {
+                operation: "put",
+                message: NOT_OURS.to_owned(),
+            });
+        }
         let bytes = segment.bytes.clone();
         self.put_object(&segment.name, bytes).await
     }
@@ -306,7 +321,10 @@ impl Blobs {
     /// If the store cannot be read.
     pub async fn owner(&self) -> Result<Option<String>, BlobError> {
         match self.get_object(MARKER).await {
-            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),
+            Ok(bytes) => {
+                self.0.marked.store(true, Ordering::Relaxed);
+                Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
+            }
             Err(BlobError::Missing(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -318,10 +336,17 @@ impl Blobs {
     /// If the store did not confirm it.
     pub async fn set_owner(&self, id: &str) -> Result<(), BlobError> {
         self.put_object(MARKER, Bytes::from(format!("{id}\n")))
-            .await
+            .await?;
+        self.0.marked.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
-    /// Checks within `patience` that the store answers; returns what is wrong. Whoever asks often
+    /// Whether the marker that this process has seen is gone.
+    fn has_lost_marker(&self, owner: Option<&str>) -> bool {
+        owner.is_none() && self.0.marked.load(Ordering::Relaxed)
+    }
+
+    /// Checks within `patience` that the store answers and has its marker; returns what is wrong. Whoever asks often
     /// gets the answer of the last seconds: strangers may ask.
     pub async fn problem(&self, patience: Duration) -> Option<String> {
         let mut health = self.0.health.lock().await;
@@ -331,7 +356,10 @@ impl Blobs {
             return problem.clone();
         }
         let problem = match tokio::time::timeout(patience, self.owner()).await {
-            Ok(Ok(_)) => None,
+            Ok(Ok(owner)) => {
+                let is_lost = self.has_lost_marker(owner.as_deref());
+                is_lost.then(|| NOT_OURS.to_owned())
+            }
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some(format!("no answer within {} ms", patience.as_millis())),
         };

@@ -29,6 +29,8 @@ const LINGER: Duration = Duration::from_millis(40);
 const QUEUE: usize = 512;
 /// Bytes of bodies and words that wait for the writer before fetches do, in KiB.
 const QUEUE_KIB: u32 = 16 << 10;
+/// Most discovered URLs in one transaction: SQLite has one writer, for whom every project's requests wait.
+const BATCH_URLS: usize = 4_000;
 /// KiB of discovered URLs that may wait for the writer; beyond that, runs wait.
 const QUEUE_URLS_KIB: u32 = 16 << 10;
 /// Commits that the database refuses after which a run is given up. A commit that was refused for the
@@ -194,22 +196,7 @@ fn gather(items: &mut Vec<CommitItem>) -> Works {
         let work = works
             .entry((lease.run, part, lease.epoch))
             .or_insert_with(|| Work {
-                batch: RunBatch {
-                    lease,
-                    progress: Progress::default(),
-                    engine_state: None,
-                    pages: Vec::new(),
-                    discovered: Vec::new(),
-                    changes: Vec::new(),
-                    errors: Vec::new(),
-                    notes: Vec::new(),
-                    usage: Vec::new(),
-                    parts: BatchParts {
-                        part,
-                        has_parts: part.is_some() || item.run.has_parts.load(Ordering::Acquire),
-                        ..BatchParts::default()
-                    },
-                },
+                batch: batch_of(&item.run),
                 handle: Arc::clone(&item.run),
                 items: 0,
                 rooms: Vec::new(),
@@ -235,15 +222,83 @@ fn gather(items: &mut Vec<CommitItem>) -> Works {
     works
 }
 
+/// A batch of this run without changes.
+fn batch_of(run: &RunHandle) -> RunBatch {
+    RunBatch {
+        lease: run.lease,
+        progress: run.written_progress.lock().clone(),
+        engine_state: None,
+        pages: Vec::new(),
+        discovered: Vec::new(),
+        changes: Vec::new(),
+        errors: Vec::new(),
+        notes: Vec::new(),
+        usage: Vec::new(),
+        parts: BatchParts {
+            part: run.part,
+            has_parts: run.part.is_some() || run.has_parts.load(Ordering::Acquire),
+            ..BatchParts::default()
+        },
+    }
+}
+
+/// What is written in one transaction.
+enum Step {
+    /// URLs of an item that follows. If the process dies before it is written, its page is fetched again, and
+    /// what is known already is not taken twice.
+    Ahead(Arc<RunHandle>, Vec<NewFrontier>),
+    Together(Vec<CommitItem>),
+}
+
+/// Divides items into transactions of few URLs. A run's URLs stay in their order.
+fn steps(items: impl Iterator<Item = CommitItem>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let (mut together, mut urls) = (Vec::new(), 0);
+    for mut item in items {
+        if urls + item.discovered.len() > BATCH_URLS && !together.is_empty() {
+            steps.push(Step::Together(std::mem::take(&mut together)));
+            urls = 0;
+        }
+        let mut discovered = std::mem::take(&mut item.discovered).into_iter();
+        while discovered.len() > BATCH_URLS {
+            let piece = discovered.by_ref().take(BATCH_URLS).collect();
+            steps.push(Step::Ahead(Arc::clone(&item.run), piece));
+        }
+        item.discovered = discovered.collect();
+        urls += item.discovered.len();
+        together.push(item);
+    }
+    if !together.is_empty() {
+        steps.push(Step::Together(together));
+    }
+    steps
+}
+
 async fn write(store: &Store, items: &mut Vec<CommitItem>) {
+    for step in steps(items.drain(..)) {
+        match step {
+            Step::Together(mut items) => write_together(store, &mut items).await,
+            Step::Ahead(run, discovered) => {
+                let batch = RunBatch {
+                    discovered,
+                    ..batch_of(&run)
+                };
+                persist(store, &batch, &run, 0).await;
+            }
+        }
+    }
+}
+
+async fn write_together(store: &Store, items: &mut Vec<CommitItem>) {
     let (batches, rest): (Vec<RunBatch>, Vec<_>) = gather(items)
         .into_values()
         .map(|work| (work.batch, (work.handle, work.items, work.rooms)))
         .unzip();
     match commit(store, &batches).await {
         Ok(committed) => {
-            for (committed, (handle, items, _rooms)) in committed.into_iter().zip(rest) {
-                settle(&handle, committed, items);
+            let done = committed.into_iter().zip(&batches);
+            for ((committed, batch), (handle, items, _rooms)) in done.zip(rest) {
+                settle(&handle, batch, committed, items);
             }
         }
         Err(error) => {
@@ -286,7 +341,7 @@ async fn persist(store: &Store, batch: &RunBatch, handle: &RunHandle, items: u64
         match commit(store, std::slice::from_ref(batch)).await {
             Ok(committed) => {
                 let committed = committed.first().copied().unwrap_or(Committed::Fenced);
-                return settle(handle, committed, items);
+                return settle(handle, batch, committed, items);
             }
             // The database may come back, or another node takes the run over.
             Err(error) if error.is_transient() => {
@@ -304,9 +359,12 @@ async fn persist(store: &Store, batch: &RunBatch, handle: &RunHandle, items: u64
     }
 }
 
-fn settle(handle: &RunHandle, committed: Committed, items: u64) {
+fn settle(handle: &RunHandle, batch: &RunBatch, committed: Committed, items: u64) {
     match committed {
-        Committed::Written => handle.written.send_modify(|written| *written += items),
+        Committed::Written => {
+            handle.written_progress.lock().clone_from(&batch.progress);
+            handle.written.send_modify(|written| *written += items);
+        }
         Committed::Fenced => handle.doom(Fate::Lost),
     }
 }
@@ -344,5 +402,48 @@ mod tests {
         assert_eq!(work.items, 3);
         assert_eq!(work.batch.progress, counts(2));
         assert_eq!(work.batch.engine_state.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_transaction_has_few_urls_and_they_stay_in_order() {
+        let lease = Lease {
+            run: RunId(1),
+            project: ProjectId(1),
+            epoch: 1,
+        };
+        let run = RunHandle::new(lease, Progress::default());
+        let most = i64::try_from(BATCH_URLS).unwrap();
+        let mut seqs = 0..;
+        let found = |seq: i64| NewFrontier {
+            seq,
+            url: String::new(),
+            key_hash: 0,
+            depth: 1,
+            priority: 0,
+        };
+        let mut item = |urls| CommitItem {
+            discovered: seqs.by_ref().take(urls).map(found).collect(),
+            ..CommitItem::of(Arc::clone(&run))
+        };
+        let items = [10, 2 * BATCH_URLS + 5, BATCH_URLS - 5, 1, 0].map(&mut item);
+        let steps = steps(items.into_iter());
+        let counts: Vec<(usize, usize)> = steps
+            .iter()
+            .map(|step| match step {
+                Step::Ahead(_, urls) => (0, urls.len()),
+                Step::Together(items) => {
+                    let urls = items.iter().map(|item| item.discovered.len());
+                    (items.len(), urls.sum())
+                }
+            })
+            .collect();
+        let all = BATCH_URLS;
+        assert_eq!(counts, [(1, 10), (0, all), (0, all), (2, all), (2, 1)]);
+        let written = steps.into_iter().flat_map(|step| match step {
+            Step::Ahead(_, urls) => urls,
+            Step::Together(items) => items.into_iter().flat_map(|item| item.discovered).collect(),
+        });
+        let written = written.map(|url| url.seq);
+        assert!(written.eq(0..3 * most + 11));
     }
 }

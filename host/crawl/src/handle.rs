@@ -32,6 +32,8 @@ pub(crate) struct RunHandle {
     /// Concurrent requests of the part; 0: as many as the origin can handle.
     pub concurrency: AtomicU32,
     pub progress: Mutex<Progress>,
+    /// The counts as they were written last.
+    pub written_progress: Mutex<Progress>,
     /// Items written so far.
     pub written: watch::Sender<u64>,
     pub fate: watch::Sender<Fate>,
@@ -59,6 +61,7 @@ impl RunHandle {
             part,
             has_parts: AtomicBool::new(false),
             concurrency: AtomicU32::new(0),
+            written_progress: Mutex::new(progress.clone()),
             progress: Mutex::new(progress),
             written: watch::Sender::new(0),
             fate: watch::Sender::new(Fate::Going),

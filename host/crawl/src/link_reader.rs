@@ -9,7 +9,7 @@ use orbweaver_store::crawl::{PackedLinks, StoredLink, slice_links};
 use orbweaver_store::{Store, StoreError};
 use parking_lot::Mutex;
 
-use orbweaver_pipeline::{ScanError, blocking};
+use orbweaver_pipeline::{ScanError, blocking_of};
 
 /// Pages whose links are read at a time.
 const PAGES: u32 = 100;
@@ -19,6 +19,8 @@ const PACKED_BYTES: u64 = 4 << 20;
 const PIECE: usize = 10_000;
 /// Maximum bytes of these links.
 const PIECE_BYTES: usize = 4 << 20;
+/// About the bytes of a link, of those that are passed, too.
+const LINK_BYTES: usize = 64;
 /// Links between two remembered positions, if pages have many.
 const PLACE_LINKS: u64 = 10_000;
 /// Runs whose positions are remembered.
@@ -132,7 +134,7 @@ impl LinkReader {
                 found: Vec::new(),
             };
             let most = most.clamp(1, PIECE);
-            let piece = blocking(move || piece.fill(most)).await??;
+            let piece = blocking_of(piece.work(most), move || piece.fill(most)).await??;
             self.rows = piece.rows;
             self.in_row = piece.in_row;
             self.skip = piece.skip;
@@ -189,6 +191,13 @@ struct LinkBatch {
 }
 
 impl LinkBatch {
+    /// About the bytes that [`fill`](Self::fill) reads: a row is read from its beginning each time.
+    fn work(&self, most: usize) -> usize {
+        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
+        let links = most.saturating_add(self.in_row).saturating_add(skip);
+        links.saturating_mul(LINK_BYTES)
+    }
+
     /// Collects up to `most` links, and stops once they have [`PIECE_BYTES`]; finished rows are
     /// dropped.
     fn fill(mut self, most: usize) -> Result<Self, StoreError> {
@@ -269,6 +278,23 @@ mod tests {
                 all.last()
                     .is_none_or(|url| url.starts_with("https://e.org/4/0/"))
             );
+        }
+    }
+
+    #[test]
+    fn many_links_and_those_far_behind_in_a_row_are_long_work() {
+        let far = LinkBatch {
+            in_row: 100_000,
+            ..piece([], 0)
+        };
+        let (short, long) = (64 << 10, 512 << 10);
+        assert!(piece([], 0).work(100) < short && piece([], 100).work(100) < short);
+        for work in [
+            piece([], 0).work(PIECE),
+            piece([], 100_000).work(1),
+            far.work(1),
+        ] {
+            assert!(work > long, "{work}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_fetch::Kind;
-use orbweaver_pipeline::{Pipeline, ScanError, blocking, rules};
+use orbweaver_pipeline::{Pipeline, ScanError, blocking_of, rules};
 use orbweaver_store::crawl::{FailedUrl, NewFrontier};
 use orbweaver_urls::{KeyRules, Resolved, key_of};
 
@@ -41,7 +41,8 @@ impl UrlList {
             drop_tracking: crawls.config.drop_tracking,
         };
         let now = crawls.clock.now();
-        blocking(move || {
+        let bytes = urls.iter().map(String::len).sum();
+        blocking_of(bytes, move || {
             let mut list = Self::default();
             let mut known = HashSet::with_capacity(urls.len());
             for url in urls {

@@ -14,7 +14,7 @@ use orbweaver_core::sitemap;
 use orbweaver_fetch::{
     FetchError, Kind as FetchKind, Oversize, Personal, ProxyUrl, Request, Response,
 };
-use orbweaver_pipeline::{ScanError, blocking, blocking_of};
+use orbweaver_pipeline::{ScanError, blocking_of};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{PageRange, RunFilter, RunState};
 use orbweaver_urls::{KeyRules, Resolved, key_of};
@@ -165,7 +165,8 @@ pub async fn map(
     let mut mapped = mapper.mapped;
     if !spec.search.is_empty() {
         let (urls, words) = (mapped.urls, spec.search.clone());
-        mapped.urls = blocking(move || best(urls, &words)).await?;
+        let bytes = urls.iter().map(|mapped| mapped.url.len()).sum();
+        mapped.urls = blocking_of(bytes, move || best(urls, &words)).await?;
     }
     mapped.total = mapped.urls.len();
     mapped.urls.truncate(spec.limit);

@@ -36,7 +36,7 @@ settings! {
         pub kept_versions: u32 = 10,
         /// Most plugins of all projects together; further uploads of projects are answered 429.
         pub max_project_plugins: u64 = 2_000,
-        /// Most extractor instances at the same time.
+        /// Most instances of extractors and hooks in compiled languages at the same time; further ones wait.
         pub max_instances: u32 = 256,
         /// Threads that run extractors; 0: one per core.
         pub extractor_threads: usize = 0,

@@ -2,6 +2,7 @@
 //! `wasmtime::Engine`.
 
 mod calls;
+mod unloaded;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -337,8 +338,8 @@ impl Engine {
         loaded
     }
 
-    /// Removes a project's own plugin; the instance's of that name, if any, serves the project
-    /// again. False if there is no such plugin.
+    /// Removes a project's own plugin, also one that could not be loaded; the instance's of that name, if any,
+    /// serves the project again. False if there is no such plugin.
     pub fn remove_for_project(&self, project: ProjectId, kind: Kind, name: &str) -> bool {
         let id = (kind, name.to_owned());
         self.inner.own_arrived(project, &id);

@@ -226,6 +226,16 @@ pub enum PluginError {
         /// The requested name, role or domain.
         name: String,
     },
+    /// The caller's project has a plugin of its own for this, which could not be loaded.
+    #[error("the project's own {kind} `{name}` could not be loaded: {reason}")]
+    NotLoaded {
+        /// `extractor`, `actor`, `fetcher` or `hook`.
+        kind: &'static str,
+        /// The plugin's name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// The plugin's own error, or input that its schema does not accept.
     #[error(transparent)]
     Reported(#[from] CodedError),
@@ -293,6 +303,7 @@ impl PluginError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "not-found",
+            Self::NotLoaded { .. } => "not-loaded",
             Self::Reported(error) => error.code.as_str(),
             Self::Trap(_) => "trap",
             Self::Limit(Limit::Cpu(_) | Limit::Wall(_)) => "deadline",

@@ -116,8 +116,12 @@ impl PageJob {
             let account = self.groups.first().and_then(|group| group.account.as_ref());
             measure_for(account, || self.page.snapshot());
         }
-        let mut session = Session::new(&self.runtime, &self.page);
         let mut mine = self.claim();
+        if mine.is_none() {
+            return;
+        }
+        let _slot = self.runtime.pool_slots.acquire();
+        let mut session = Session::new(&self.runtime, &self.page);
         while let Some((place, group)) = mine {
             if place + 1 < self.groups.len() && workers.spare() > 0 {
                 let helper = Arc::clone(&self);

@@ -164,10 +164,7 @@ impl Walk<'_> {
             ))));
         }
         let Some((plugin, _)) = self.visible.role(role) else {
-            let error = PluginError::NotFound {
-                kind: "extractor",
-                name: role.to_owned(),
-            };
+            let error = self.visible.missing_role(role);
             self.ranks.insert(role.to_owned(), Err(error.clone()));
             return Err(error);
         };

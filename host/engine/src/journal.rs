@@ -239,7 +239,10 @@ impl Reporter {
     pub fn failed(&self, failure: impl FnOnce() -> FailedCall, error: &PluginError) {
         let is_plugins = !matches!(
             error,
-            PluginError::NotFound { .. } | PluginError::Engine(_) | PluginError::Quarantined { .. }
+            PluginError::NotFound { .. }
+                | PluginError::NotLoaded { .. }
+                | PluginError::Engine(_)
+                | PluginError::Quarantined { .. }
         );
         if let Some(reporting) = self.0.as_ref().filter(|_| is_plugins) {
             reporting.journal.failed(&reporting.note, failure());

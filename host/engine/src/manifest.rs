@@ -161,6 +161,16 @@ impl FetcherInfo {
             })
             .max()
     }
+
+    /// A host name that it serves, as a plugin gets it: in lower case, without a dot at its end, and without
+    /// `www.` where only the name behind that is listed.
+    pub(crate) fn as_listed(&self, host: &str) -> String {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        match host.strip_prefix("www.") {
+            Some(bare) if self.serves(&host).is_none() => bare.to_owned(),
+            _ => host,
+        }
+    }
 }
 
 #[cfg(test)]

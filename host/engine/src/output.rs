@@ -43,14 +43,21 @@ pub(crate) fn readable(json: &str) -> Result<(), String> {
 }
 
 fn depth_allowed(json: &str) -> Result<(), String> {
-    // Most answers are long strings with fewer brackets than that, in strings or not, and counting is
-    // faster than reading.
-    let opening = |byte: &&u8| matches!(byte, b'[' | b'{');
-    let most = json.as_bytes().iter().filter(opening).count();
+    if is_string(json) {
+        return Ok(());
+    }
+    // Most other answers have fewer brackets than that, in strings or not, and counting is faster than
+    // reading.
+    let most = count(json.as_bytes(), |byte| matches!(byte, b'[' | b'{'));
     match most > MAX_DEPTH as usize && depth(json.as_bytes()) > MAX_DEPTH {
         true => Err(format!("nested deeper than {MAX_DEPTH} levels")),
         false => Ok(()),
     }
+}
+
+/// Whether valid JSON is one string.
+fn is_string(json: &str) -> bool {
+    json.starts_with('"')
 }
 
 /// Depth of valid JSON. serde_json has no limit of its own when it skips values.
@@ -85,6 +92,16 @@ fn behind_string(json: &[u8]) -> &[u8] {
         }
     }
     &[]
+}
+
+/// Number of bytes that `is` takes. Each 255 of them are counted in a byte, so that the compiler takes vector
+/// instructions, which count ten times as fast.
+fn count(bytes: &[u8], is: impl Fn(u8) -> bool) -> usize {
+    let of_part = |part: &[u8]| {
+        let found = part.iter().map(|byte| u8::from(is(*byte)));
+        usize::from(found.fold(0_u8, u8::wrapping_add))
+    };
+    bytes.chunks(255).map(of_part).sum()
 }
 
 /// Checks JSON texts one by one; all together must fit the limit.

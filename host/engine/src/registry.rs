@@ -2,7 +2,8 @@
 //! calls in progress keep the plugins they started with.
 //!
 //! A lookup is made for a project, or for nobody in particular. A project's own plugins come
-//! first, then those of the instance; those of other projects are never found.
+//! first, then those of the instance; those of other projects are never found. An own plugin that
+//! could not be loaded stands in the way of the instance's: nothing is found.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -10,11 +11,14 @@ use std::sync::Arc;
 
 use orbweaver_core::ids::ProjectId;
 
+use crate::error::PluginError;
 use crate::host::work::HostWork;
 use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
+use crate::manifest::{FetcherInfo, Manifest};
 use crate::output::shape::is_built_in;
 use crate::plugin::{Plugin, PluginInfo, Source};
+use crate::unloaded::Unloaded;
 
 /// Identity of a plugin: (kind, name).
 pub(crate) type Id = (Kind, String);
@@ -42,22 +46,38 @@ pub(crate) struct Registry {
 #[derive(Clone, Default)]
 struct ProjectPlugins {
     plugins: BTreeMap<Id, Arc<Plugin>>,
-    roles: HashMap<String, Arc<Plugin>>,
+    /// Those that could not be loaded; none of them is among `plugins`.
+    unloaded: BTreeMap<Id, Unloaded>,
+    roles: HashMap<String, Id>,
 }
 
 impl ProjectPlugins {
     /// Maps roles to plugins: the one with the role's name, else the first by name. A project has
     /// no configuration of roles, so every role that a manifest lists is taken.
     fn index(&mut self) {
-        let mut roles: HashMap<String, Arc<Plugin>> = HashMap::new();
-        for plugin in self.plugins.values() {
-            for role in &plugin.manifest.roles {
-                if plugin.name() == role || !roles.contains_key(role) {
-                    roles.insert(role.clone(), Arc::clone(plugin));
+        let loaded = self.plugins.iter();
+        let loaded = loaded.map(|(id, plugin)| (id, &plugin.manifest.roles));
+        let unloaded = self.unloaded.iter().map(|(id, one)| (id, &one.roles));
+        let by_name: BTreeMap<&Id, &Vec<String>> = loaded.chain(unloaded).collect();
+        let mut roles: HashMap<String, Id> = HashMap::new();
+        for (id, listed) in by_name {
+            for role in listed {
+                if id.1 == *role || !roles.contains_key(role) {
+                    roles.insert(role.clone(), id.clone());
                 }
             }
         }
         self.roles = roles;
+    }
+
+    /// The fetcher that matches a host name most exactly, or the id of one that could not be loaded.
+    fn fetcher(&self, domain: &str) -> Option<Result<&Arc<Plugin>, &Id>> {
+        let unloaded = self.unloaded.iter();
+        let unloaded =
+            unloaded.filter_map(|(id, one)| Some((id.1.as_str(), one.fetcher.as_ref()?, Err(id))));
+        let loaded = fetchers(self.plugins.values());
+        let loaded = loaded.map(|(name, info, plugin)| (name, info, Ok(plugin)));
+        most_exact(loaded.chain(unloaded), domain)
     }
 }
 
@@ -114,6 +134,11 @@ impl<'a> Visible<'a> {
     {
         self.registry.role(self.project(), role)
     }
+
+    /// Same as [`Registry::missing_role`].
+    pub fn missing_role(self, role: &str) -> PluginError {
+        self.registry.missing_role(self.project(), role)
+    }
 }
 
 impl Slot {
@@ -129,10 +154,47 @@ impl Registry {
     /// The plugin of this name.
     pub fn get(&self, project: Option<ProjectId>, kind: Kind, name: &str) -> Option<&Arc<Plugin>> {
         let id = (kind, name.to_owned());
-        let own = self
-            .of_project(project)
-            .and_then(|own| own.plugins.get(&id));
-        own.or_else(|| self.slots.get(&id)?.serving())
+        let own = self.of_project(project);
+        match own.and_then(|own| own.plugins.get(&id)) {
+            Some(plugin) => Some(plugin),
+            None if own.is_some_and(|own| own.unloaded.contains_key(&id)) => None,
+            None => self.slots.get(&id)?.serving(),
+        }
+    }
+
+    /// Why [`get`](Self::get) finds nothing.
+    pub fn missing(&self, project: Option<ProjectId>, kind: Kind, name: &str) -> PluginError {
+        let id = (kind, name.to_owned());
+        self.not_loaded(project, &id)
+            .unwrap_or_else(|| PluginError::NotFound {
+                kind: kind.as_str(),
+                name: id.1,
+            })
+    }
+
+    /// Why [`role`](Self::role) finds nothing.
+    pub fn missing_role(&self, project: Option<ProjectId>, role: &str) -> PluginError {
+        let own = self.of_project(project);
+        let error = own
+            .and_then(|own| own.roles.get(role))
+            .and_then(|id| self.not_loaded(project, id));
+        error.unwrap_or_else(|| self.missing(project, Kind::Extractor, role))
+    }
+
+    /// Why [`fetcher`](Self::fetcher) finds nothing.
+    pub fn missing_fetcher(&self, project: Option<ProjectId>, domain: &str) -> PluginError {
+        let own = self.of_project(project);
+        let unloaded = own.and_then(|own| own.fetcher(domain)?.err());
+        let error = unloaded.and_then(|id| self.not_loaded(project, id));
+        error.unwrap_or_else(|| PluginError::NotFound {
+            kind: Kind::Fetcher.as_str(),
+            name: domain.to_owned(),
+        })
+    }
+
+    fn not_loaded(&self, project: Option<ProjectId>, id: &Id) -> Option<PluginError> {
+        let unloaded = self.of_project(project)?.unloaded.get(id)?;
+        Some(unloaded.error(id.0, &id.1))
     }
 
     fn of_project(&self, project: Option<ProjectId>) -> Option<&ProjectPlugins> {
@@ -147,9 +209,12 @@ impl Registry {
         project: Option<ProjectId>,
         role: &'a str,
     ) -> Option<(&'a Arc<Plugin>, &'a str)> {
-        let own = self.of_project(project);
-        let own = own.and_then(|own| own.roles.get(role));
-        if let Some(plugin) = own.or_else(|| self.roles.get(role)) {
+        if let Some(own) = self.of_project(project)
+            && let Some(id) = own.roles.get(role)
+        {
+            return Some((own.plugins.get(id)?, role));
+        }
+        if let Some(plugin) = self.roles.get(role) {
             return Some((plugin, role));
         }
         if is_built_in(role) {
@@ -162,9 +227,11 @@ impl Registry {
     /// The fetcher that matches a host name most exactly, of several the last by name; any of the project's own comes
     /// first.
     pub fn fetcher(&self, project: Option<ProjectId>, domain: &str) -> Option<&Arc<Plugin>> {
-        let own = self.of_project(project).into_iter();
-        let own = own.flat_map(|own| own.plugins.values());
-        most_exact(own, domain).or_else(|| most_exact(self.instance(), domain))
+        let own = self.of_project(project);
+        match own.and_then(|own| own.fetcher(domain)) {
+            Some(own) => own.ok(),
+            None => most_exact(fetchers(self.instance()), domain),
+        }
     }
 
     /// Fetchers of the same owner that list a domain of this one, each with the domain, and whether it is the one that
@@ -206,13 +273,14 @@ impl Registry {
     }
 
     /// Entries for listings, by kind and name: the instance's plugins, each replaced by the
-    /// project's own of the same kind and name.
+    /// project's own of the same kind and name, and left out if that one could not be loaded.
     pub fn infos(&self, project: Option<ProjectId>) -> Vec<PluginInfo> {
         let info = |(id, slot): (&Id, &Slot)| {
             Some((id.clone(), slot.serving()?.info(slot.problem.as_deref())))
         };
         let mut all: BTreeMap<Id, PluginInfo> = self.slots.iter().filter_map(info).collect();
         if let Some(own) = self.of_project(project) {
+            all.retain(|id, _| !own.unloaded.contains_key(id));
             let own = own.plugins.iter();
             all.extend(own.map(|(id, plugin)| (id.clone(), plugin.info(None))));
         }
@@ -247,6 +315,7 @@ impl Registry {
         if let Source::Project(project) = plugin.source {
             let own = Arc::make_mut(self.projects.entry(project).or_default());
             let id = (plugin.kind(), plugin.name().to_owned());
+            own.unloaded.remove(&id);
             own.plugins.insert(id, plugin);
             own.index();
             return;
@@ -288,15 +357,38 @@ impl Registry {
         removed
     }
 
+    /// Notes why a project's own plugin could not be loaded, and ends its service. Without a manifest it is taken
+    /// to serve what it served until now.
+    pub fn refuse_own(
+        &mut self,
+        project: ProjectId,
+        id: &Id,
+        manifest: Option<&Manifest>,
+        reason: &str,
+    ) {
+        let own = Arc::make_mut(self.projects.entry(project).or_default());
+        let served = own.plugins.remove(id);
+        let served = served.as_ref().map(|plugin| &plugin.manifest);
+        let known = own.unloaded.remove(id);
+        let unloaded = match (manifest.or(served), known) {
+            (Some(manifest), _) => Unloaded::of(manifest, reason),
+            (None, Some(known)) => known.because(reason),
+            (None, None) => Unloaded::unknown(id.0, &id.1, reason),
+        };
+        own.unloaded.insert(id.clone(), unloaded);
+        own.index();
+    }
+
     /// Removes a project's own plugin. False if there is none.
     pub fn remove_own(&mut self, project: ProjectId, id: &Id) -> bool {
         let Some(own) = self.projects.get_mut(&project) else {
             return false;
         };
         let own = Arc::make_mut(own);
-        let removed = own.plugins.remove(id).is_some();
+        let unloaded = own.unloaded.remove(id).is_some();
+        let removed = own.plugins.remove(id).is_some() || unloaded;
         own.index();
-        if own.plugins.is_empty() {
+        if own.plugins.is_empty() && own.unloaded.is_empty() {
             self.projects.remove(&project);
         }
         removed
@@ -336,18 +428,25 @@ impl Registry {
     }
 }
 
-/// The one that matches a host name most exactly; of several the last by name.
-fn most_exact<'a>(
+/// The fetchers among plugins, with their names and domains.
+fn fetchers<'a>(
     plugins: impl Iterator<Item = &'a Arc<Plugin>>,
+) -> impl Iterator<Item = (&'a str, &'a FetcherInfo, &'a Arc<Plugin>)> {
+    plugins.filter_map(|plugin| Some((plugin.name(), plugin.manifest.fetcher.as_ref()?, plugin)))
+}
+
+/// The one that matches a host name most exactly; of several the last by name.
+fn most_exact<'a, T>(
+    fetchers: impl Iterator<Item = (&'a str, &'a FetcherInfo, T)>,
     domain: &str,
-) -> Option<&'a Arc<Plugin>> {
+) -> Option<T> {
     let domain = domain.trim_end_matches('.').to_ascii_lowercase();
     let bare = domain.strip_prefix("www.").unwrap_or(&domain);
-    plugins
-        .filter_map(|plugin| {
-            let info = plugin.manifest.fetcher.as_ref()?;
-            Some((info.serves(&domain).or_else(|| info.serves(bare))?, plugin))
+    fetchers
+        .filter_map(|(name, info, found)| {
+            let exactness = info.serves(&domain).or_else(|| info.serves(bare))?;
+            Some(((exactness, name), found))
         })
-        .max_by_key(|(exactness, _)| *exactness)
-        .map(|(_, plugin)| plugin)
+        .max_by_key(|(rank, _)| *rank)
+        .map(|(_, found)| found)
 }

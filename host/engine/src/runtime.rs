@@ -18,6 +18,7 @@ use crate::interrupt::{Interrupter, RETRY, is_supported};
 use crate::journal::Journal;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
+use crate::pool_slots::PoolSlots;
 use crate::state::State;
 use crate::ticker::{TICK, Ticker};
 use crate::wit::v1::linker;
@@ -46,6 +47,8 @@ pub(crate) struct Runtime {
     pool: wasmtime::Engine,
     on_demand: wasmtime::Engine,
     pool_linker: Linker<State>,
+    /// One for each instance that the pool has room for.
+    pub pool_slots: PoolSlots,
     counts_fuel: bool,
     /// CPU time of the host for a call, where the call's own limit is not higher.
     host_cpu: Duration,
@@ -92,6 +95,7 @@ impl Runtime {
             pool,
             on_demand,
             pool_linker,
+            pool_slots: PoolSlots::new(pool_instances(config)),
             counts_fuel: config.count_fuel,
             host_cpu: config.host_cpu_ms.as_duration(),
             ticker,
@@ -235,8 +239,12 @@ fn target_any_recent_processor(config: &mut Config) -> wasmtime::Result<()> {
     Ok(())
 }
 
+fn pool_instances(config: &EngineConfig) -> u32 {
+    config.max_instances.max(1)
+}
+
 fn pooled(config: &EngineConfig) -> wasmtime::Result<Config> {
-    let instances = config.max_instances.max(1);
+    let instances = pool_instances(config);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(instances)
         .total_core_instances(instances.saturating_mul(POOL_CORE_INSTANCES))

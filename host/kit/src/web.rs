@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use orbweaver_engine::{CodedError, ErrorCode, FetchRequest, Hop, Page, PageParts, SecretHeader};
-use orbweaver_fetch::{FetchError, Fetcher, HopVerdict, Kind, Method, Request};
+use orbweaver_fetch::{FetchError, Fetcher, HopVerdict, Kind, Method, Request, SubKind};
 use orbweaver_pipeline::{Document, fetch_code, page_without};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use url::Url;
 
 use crate::files::within;
 
@@ -171,7 +172,11 @@ impl Web {
             headers.push((secret.name.clone(), format!("{}{value}", secret.prefix)));
             values.push(value);
         }
-        let has_secrets = !values.is_empty();
+        let home = (!values.is_empty()).then(|| request.url.clone());
+        let leaves = move |next: &str| {
+            home.as_ref()
+                .is_some_and(|home| !is_same_origin(home, next))
+        };
         let allowed = Arc::clone(&request.allowed);
         let asked = Request {
             headers,
@@ -183,8 +188,8 @@ impl Web {
                 .map(|ms| Duration::from_millis(ms.into())),
             max_bytes: Some(request.max_bytes),
             hop_check: Some(Arc::new(move |next: &str| {
-                if has_secrets {
-                    // Which hosts a secret is for is known to the service only.
+                if leaves(next) {
+                    // Which other hosts a secret is for is known to the service only.
                     HopVerdict::Stop
                 } else if allowed.allows(next) {
                     HopVerdict::Follow
@@ -368,7 +373,13 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> CodedError {
 fn failure(error: FetchError) -> CodedError {
     let code = match error.kind {
         Kind::Refused => {
-            let why = format!("{}; --allow-net allows a private network", error.message);
+            let hint = match error.sub {
+                Some(SubKind::Rule(rule)) if rule.is_private_network() => {
+                    "; --allow-net allows a private network"
+                }
+                _ => "",
+            };
+            let why = format!("{}{hint}", error.message);
             return CodedError::new(ErrorCode::BlockedAddress, why);
         }
         Kind::InvalidRequest => return CodedError::invalid(error.message),
@@ -378,6 +389,14 @@ fn failure(error: FetchError) -> CodedError {
         kind => fetch_code(kind),
     };
     CodedError::new(code, error.message)
+}
+
+/// Whether two URLs have the same scheme, host and port: a secret for one is for the other, too.
+fn is_same_origin(one: &str, other: &str) -> bool {
+    match (Url::parse(one), Url::parse(other)) {
+        (Ok(one), Ok(other)) => one.origin() == other.origin(),
+        _ => false,
+    }
 }
 
 /// The value of a secret: that of an environment variable.
@@ -398,6 +417,22 @@ fn value_of(secret: &SecretHeader) -> Result<String, CodedError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_follows_redirects_within_its_origin() {
+        let home = "https://api.example.org/a?b";
+        for (next, is_same) in [
+            ("https://api.example.org/c", true),
+            ("https://API.example.org:443/", true),
+            ("http://api.example.org/c", false),
+            ("https://api.example.org:8443/c", false),
+            ("https://example.org/c", false),
+            ("data:text/plain,x", false),
+            ("/c", false),
+        ] {
+            assert_eq!(is_same_origin(home, next), is_same, "{next}");
+        }
+    }
 
     #[test]
     fn names_are_readable_and_differ_by_method_url_and_body() {

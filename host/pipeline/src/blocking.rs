@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use orbweaver_engine::lower_priority;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use crate::error::ScanError;
 
@@ -82,20 +83,36 @@ async fn on<T: Send + 'static>(
     turns: &'static Semaphore,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ScanError> {
+    let threads = threads.clone();
     // Held by the work itself, because its thread stays busy if the caller is dropped.
-    let turn = turns.acquire().await;
-    let done = threads.spawn_blocking(move || {
-        let _turn = turn;
-        work()
-    });
-    done.await
-        .map_err(|error| ScanError::Internal(format!("a blocking task failed: {error}")))
+    let begin = move |turn| {
+        threads.spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        })
+    };
+    let done = match turns.try_acquire() {
+        Ok(turn) => begin(Some(turn)).await,
+        // The turn comes to a task, which uses it at once: a caller that is not polled meanwhile, as one
+        // of a stream that reads ahead, would keep it from all others. The task ends with the caller.
+        Err(_) => {
+            let mut waiting = JoinSet::new();
+            waiting.spawn(async move { begin(turns.acquire().await.ok()).await });
+            match waiting.join_next().await {
+                Some(Ok(done)) => done,
+                Some(Err(error)) => Err(error),
+                None => return Err(ScanError::Internal("a blocking task is missing".into())),
+            }
+        }
+    };
+    done.map_err(|error| ScanError::Internal(format!("a blocking task failed: {error}")))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use super::*;
 
@@ -129,6 +146,25 @@ mod tests {
         drop(all);
         blocking(|| ()).await.unwrap();
         assert_eq!(begun.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_is_not_polled_keeps_no_turn() {
+        let turns = 2 * cores();
+        let all = SHORT_TURNS
+            .acquire_many(u32::try_from(turns).unwrap())
+            .await;
+        // As the pages that a stream reads ahead, while its reader waits for something else.
+        let mut ahead: Vec<_> = (0..turns).map(|_| Box::pin(blocking(|| ()))).collect();
+        for caller in &mut ahead {
+            assert!(futures::poll!(caller.as_mut()).is_pending());
+        }
+        drop(all);
+        let next = tokio::time::timeout(Duration::from_secs(60), blocking(|| ()));
+        next.await.unwrap().unwrap();
+        for caller in ahead {
+            caller.await.unwrap();
+        }
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! Rendering options: the fields of requests that need a browser, and their rules.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use orbweaver_core::render::WaitFor;
 use orbweaver_fetch::{
     Action, PictureFormat, PictureOptions, Receives, RenderExtras, is_same_site, key_names,
 };
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
@@ -79,18 +82,43 @@ impl WaitSpec {
 }
 
 /// `wait_for` of a request: an event alone, or with more.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(
-    untagged,
-    expecting = "must be load, domcontentloaded, networkidle, or an object of event, selector and \
-                 milliseconds"
-)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
 #[schema(as = CrawlWaitFor)]
 pub enum WaitRequest {
     /// `load`, `domcontentloaded` or `networkidle`.
     Event(WaitEvent),
     /// More than an event.
     Spec(WaitSpec),
+}
+
+/// Read by hand: serde reads an untagged enum from a copy, and what is wrong or unknown in it has no path.
+impl<'de> Deserialize<'de> for WaitRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EventOrSpec)
+    }
+}
+
+struct EventOrSpec;
+
+impl<'de> Visitor<'de> for EventOrSpec {
+    type Value = WaitRequest;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(
+            "load, domcontentloaded, networkidle, or an object of event, selector and milliseconds",
+        )
+    }
+
+    fn visit_str<E: Error>(self, event: &str) -> Result<WaitRequest, E> {
+        WaitEvent::deserialize(StrDeserializer::<E>::new(event))
+            .map(WaitRequest::Event)
+            .map_err(|_| E::invalid_value(Unexpected::Str(event), &self))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<WaitRequest, A::Error> {
+        WaitSpec::deserialize(MapAccessDeserializer::new(members)).map(WaitRequest::Spec)
+    }
 }
 
 impl WaitRequest {
@@ -378,11 +406,13 @@ mod tests {
         assert_eq!(spec.selector.as_deref(), Some("#app p"));
         let json = serde_json::to_string(&spec).unwrap();
         assert_eq!(serde_json::from_str::<WaitSpec>(&json).unwrap(), spec);
-        let invalid = read("7").unwrap_err().to_string();
-        assert!(
-            invalid.contains("must be load, domcontentloaded"),
-            "{invalid}"
-        );
+        for json in ["7", "\"idle\""] {
+            let invalid = read(json).unwrap_err().to_string();
+            assert!(
+                invalid.contains("expected load, domcontentloaded"),
+                "{invalid}"
+            );
+        }
         for (json, field) in [
             (r#"{"selector": " "}"#, "wait_for.selector"),
             (r#"{"milliseconds": 10001}"#, "wait_for.milliseconds"),

@@ -84,7 +84,11 @@ fn shown_as_it_is(text: &str) -> Arc<str> {
 async fn run(engine: &Engine, page: &Arc<Page>) -> Result<Json, String> {
     engine.await_role(DOCUMENT_ROLE).await;
     let Some(plugin) = engine.role(DOCUMENT_ROLE) else {
-        return Err(format!("no plugin serves the role {DOCUMENT_ROLE}"));
+        let unloaded = engine.unloaded_role(DOCUMENT_ROLE);
+        return Err(unloaded.map_or_else(
+            || format!("no plugin serves the role {DOCUMENT_ROLE}"),
+            |error| error.to_string(),
+        ));
     };
     let call = RoleCall {
         role: DOCUMENT_ROLE.to_owned(),

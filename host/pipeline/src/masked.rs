@@ -14,7 +14,10 @@ use crate::document::Document;
 pub fn page_without(values: &[String], response: Response, cost_usd: f64) -> Arc<Page> {
     let text = |text: &str| mask::text(text, values).unwrap_or_else(|| text.to_owned());
     let headers = response.headers.iter();
-    let headers = headers.map(|(name, value)| (name.to_owned(), text(value)));
+    // A value in a header's name is in lower case, as every name is.
+    let lower: Vec<String> = values.iter().map(|value| value.to_lowercase()).collect();
+    let name = |name: &str| mask::text(name, &lower).unwrap_or_else(|| name.to_owned());
+    let headers = headers.map(|(of, value)| (name(of), text(value)));
     let headers = headers.collect();
     let redirects = response.redirects.into_iter().map(|mut hop| {
         hop.url = text(&hop.url);
@@ -99,6 +102,20 @@ mod tests {
             let echo = parts.headers.iter().find(|(name, _)| name == "x-echo");
             assert_eq!(echo.unwrap().1, "Bearer ******");
         }
+    }
+
+    #[test]
+    fn a_value_is_in_no_name_of_a_header() {
+        let response = Response {
+            headers: [("x-t0ken-of-mine", "1"), ("server", "x")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into_iter()
+                .collect(),
+            ..answer("text/html", Vec::new())
+        };
+        let page = page_without(&["T0ken-of-Mine".to_owned()], response, 0.0);
+        let names = page.parts().headers.iter().map(|(name, _)| name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["x-*************", "server"]);
     }
 
     #[test]

@@ -37,6 +37,9 @@ impl Pipeline {
             let field = format!("extractor_options.{shown}");
             self.engine.await_role(&role).await;
             let Some(plugin) = self.engine.role(&role) else {
+                if let Some(error) = self.engine.unloaded_role(&role) {
+                    return Err(InvalidField::new(&field, error));
+                }
                 return Err(InvalidField::new(
                     &field,
                     "is not an extractor that is loaded",

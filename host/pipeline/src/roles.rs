@@ -43,7 +43,7 @@ pub struct RoleError {
     #[schema(required = true)]
     pub plugin: Option<String>,
     /// The cause: a code of the plugin's error (`failed`, `not-granted` …), or what happened to its
-    /// call (`trap`, `deadline`, `limit`, `bad-output`, `not-found`, `engine`).
+    /// call (`trap`, `deadline`, `limit`, `bad-output`, `not-found`, `not-loaded`, `engine`).
     pub code: Cow<'static, str>,
     /// Error message.
     pub message: String,

@@ -120,6 +120,9 @@ pub fn extractors(pipeline: &Pipeline, names: &[String]) -> Result<(), InvalidFi
     }
     for (index, name) in names.iter().enumerate() {
         if pipeline.engine.role(name).is_none() {
+            if let Some(error) = pipeline.engine.unloaded_role(name) {
+                return Err(InvalidField::new(&format!("extractors[{index}]"), error));
+            }
             let loaded: Vec<String> = pipeline
                 .engine
                 .plugins()

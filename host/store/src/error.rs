@@ -33,9 +33,10 @@ impl StoreError {
     /// busy or full, and did not reject the data.
     pub fn is_transient(&self) -> bool {
         /// PostgreSQL's error classes of connection failures, rollbacks, insufficient resources and
-        /// operator intervention, and its error of a server that only reads, as after a failover;
+        /// operator intervention, and its errors of a server that only reads, as after a failover, and of
+        /// a session that it ended because this process stalled in a transaction;
         /// SQLite's busy, locked, I/O and full.
-        const CLASSES: [&str; 5] = ["08", "25006", "40", "53", "57"];
+        const CLASSES: [&str; 6] = ["08", "25006", "25P03", "40", "53", "57"];
         const SQLITE: [i32; 4] = [5, 6, 10, 13];
         match self {
             Self::Blobs(error) => error.is_transient(),

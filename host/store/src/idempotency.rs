@@ -289,7 +289,8 @@ impl Store {
         })
     }
 
-    /// Keeps the answer: its headers and its body; `None` if it is too large to keep.
+    /// Keeps the answer: its headers and its body; `None` if it is too large to keep. What is kept already
+    /// stays, as when this node stalled and another one has answered meanwhile.
     #[crate::boxed]
     pub async fn keep_answer(
         &self,
@@ -302,7 +303,7 @@ impl Store {
         transact!(self.db, tx => {
             sqlx::query(
                 "UPDATE idempotency SET status = $4, headers = $5, body = $6
-                 WHERE project_id = $1 AND path = $2 AND idem_key = $3",
+                 WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND status IS NULL",
             )
             .bind(project.get())
             .bind(path)

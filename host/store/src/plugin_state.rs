@@ -6,6 +6,7 @@ use orbweaver_core::ids::ProjectId;
 
 use crate::db::{per_database, read, signed, transact};
 use crate::error::StoreError;
+use crate::plugins::PluginKey;
 use crate::store::Store;
 use crate::time::to_ms;
 
@@ -20,6 +21,17 @@ pub struct StateOwner {
     pub kind: String,
     /// The plugin's name.
     pub name: String,
+}
+
+impl StateOwner {
+    /// The upload, if it is the project's own.
+    fn own_plugin(&self) -> Option<PluginKey> {
+        self.own.then(|| PluginKey {
+            project: Some(self.project),
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+        })
+    }
 }
 
 /// A value and its version.
@@ -73,6 +85,8 @@ pub enum StateWritten {
     Conflict(i64),
     /// The project's values would exceed their bounds.
     Full,
+    /// The project's own plugin was deleted.
+    Gone,
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -253,7 +267,8 @@ impl Store {
         }))
     }
 
-    /// Writes or deletes a value, if its version is the expected one and it fits.
+    /// Writes or deletes a value, if its version is the expected one and it fits. For a project's own plugin that was
+    /// deleted nothing is written.
     #[crate::boxed]
     pub async fn write_plugin_state(
         &self,
@@ -288,6 +303,13 @@ impl Store {
                 }
                 return Ok(StateWritten::Written(0));
             };
+            // A call may outlive its plugin. The counters are locked: a deletion of the values that follows
+            // that of the plugin waits for this write.
+            if let Some(key) = owner.own_plugin()
+                && !sql::plugins::is_there(tx, &key).await?
+            {
+                return Ok(StateWritten::Gone);
+            }
             let size = (write.key.len() + value.len()) as u64 + OVERHEAD;
             if !bounds.hold(bytes, entries, old.map(|(_, size, _)| size), size) {
                 // Expired entries make room.

@@ -173,6 +173,20 @@ per_database! {
         Ok(())
     }
 
+    /// Whether a plugin has a version.
+    pub(crate) async fn is_there(conn: &mut Conn, key: &PluginKey) -> Result<bool, StoreError> {
+        let version: Option<i64> = sqlx::query_scalar(
+            "SELECT number FROM plugins
+             WHERE COALESCE(project_id, 0) = $1 AND kind = $2 AND name = $3 LIMIT 1",
+        )
+        .bind(key.owner())
+        .bind(key.kind.as_str())
+        .bind(key.name.as_str())
+        .fetch_optional(&mut *conn)
+        .await?;
+        Ok(version.is_some())
+    }
+
     /// All versions of a plugin, newest first.
     pub(crate) async fn versions(
         conn: &mut Conn,

@@ -52,7 +52,7 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
         };
         let picture = me.tag == tag::FIGCAPTION
             || small
-                && (me.tag == tag::FIGURE && !doc || me.marks & CAPTION != 0)
+                && (me.tag == tag::FIGURE || me.marks & CAPTION != 0)
                 && !(me.tag == tag::FIGURE && figures.hold_text(here));
         if picture {
             if let Some(me) = info.get_mut(id as usize) {

@@ -1,4 +1,4 @@
-//! Links that are the buttons of a shop.
+//! What is a button though it is no `<button>`: links of shops and manuals.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 
@@ -42,6 +42,16 @@ pub fn is_of_shop(node: Node<'_>) -> bool {
         && !is_heading(node)
 }
 
+/// Whether an element is a control of a manual: MediaWiki's links to edit the section that a heading
+/// begins, or rustdoc's label of a part that is open from the start, which is shown where it is closed.
+pub fn is_of_manual(node: Node<'_>) -> bool {
+    match node.tag() {
+        tag::SPAN => node.has_class("mw-editsection"),
+        tag::SUMMARY => node.has_class("hideme"),
+        _ => false,
+    }
+}
+
 /// Whether an element is in a heading or holds one.
 fn is_heading(node: Node<'_>) -> bool {
     /// Levels above and nodes below that are looked at.
@@ -57,6 +67,26 @@ fn is_heading(node: Node<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn controls_of_manuals_are_told_from_its_parts() {
+        for (html, is) in [
+            (
+                "<span class=mw-editsection>[<a href=/e>edit</a>]</span>",
+                true,
+            ),
+            ("<summary class=hideme><span>Expand</span></summary>", true),
+            ("<span class=mw-headline>Editing</span>", false),
+            ("<summary>More of it</summary>", false),
+        ] {
+            let snapshot = orbweaver_sdk::dom::parse(html);
+            let found = snapshot.view().ok().and_then(|view| {
+                let body = view.body()?;
+                body.child_elements().next().map(is_of_manual)
+            });
+            assert_eq!(found, Some(is), "{html}");
+        }
+    }
 
     #[test]
     fn what_puts_a_thing_into_a_cart_is_told_from_links_to_it() {

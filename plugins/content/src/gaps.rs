@@ -11,6 +11,7 @@ use orbweaver_sdk::dom::{Node, View, tag};
 use crate::measure::{HIDE, Info, SKIP, get, is_heading};
 use crate::page_type::{PageType, Types};
 use crate::survey::Survey;
+use crate::table::{Shape, has_content};
 
 /// How sure it must be that a page is a manual for all that stands between its blocks to stay.
 const MANUAL: f32 = 0.5;
@@ -24,15 +25,27 @@ pub fn fill(view: &View<'_>, info: &[Info], survey: &Survey, types: &Types, keep
     let gaps = Gaps {
         survey,
         sums: sums(info, survey, keep),
+        ruled_out: ruled_out(survey),
         is_manual: types.share(PageType::Documentation) >= MANUAL,
     };
     let mut found: Vec<Range<usize>> = Vec::new();
+    // The part that was looked at last: each of its blocks would ask for it again.
+    let mut last: Option<(u32, Option<Range<usize>>)> = None;
     let mut at = 0;
     while let Some(block) = survey.blocks.list.get(at) {
         let gap = (keep.get(at) == Some(&false))
             .then(|| view.node(block.node))
             .flatten()
-            .and_then(|node| gaps.around(node));
+            .and_then(|node| gaps.largest(node))
+            .filter(|(_, is_part)| *is_part || gaps.is_manual)
+            .and_then(|(part, _)| match &last {
+                Some((known, gap)) if *known == part.id() => gap.clone(),
+                _ => {
+                    let gap = gaps.of(part);
+                    last = Some((part.id(), gap.clone()));
+                    gap
+                }
+            });
         match gap {
             Some(gap) => {
                 at = gap.end.max(at + 1);
@@ -50,7 +63,21 @@ struct Gaps<'a> {
     survey: &'a Survey,
     /// By block, the characters before it, and those of them that are kept.
     sums: Vec<(u32, u32)>,
+    /// By block, how many before it the rules do not keep.
+    ruled_out: Vec<u32>,
     is_manual: bool,
+}
+
+/// Counts the blocks that the rules do not keep.
+fn ruled_out(survey: &Survey) -> Vec<u32> {
+    let mut counts = Vec::with_capacity(survey.kept.len() + 1);
+    let mut count = 0;
+    counts.push(count);
+    for kept in &survey.kept {
+        count += u32::from(!kept);
+        counts.push(count);
+    }
+    counts
 }
 
 /// Sums over the blocks that are shown.
@@ -69,20 +96,15 @@ fn sums(info: &[Info], survey: &Survey, keep: &[bool]) -> Vec<(u32, u32)> {
 }
 
 impl Gaps<'_> {
-    /// The blocks to keep with a dropped one; `None` where it is to stay out.
-    fn around(&self, node: Node<'_>) -> Option<Range<usize>> {
-        let (part, is_part) = self.largest(node)?;
+    /// The blocks of a part that is to be kept; `None` where it is to stay out.
+    fn of(&self, part: Node<'_>) -> Option<Range<usize>> {
         let blocks = self.range(part);
-        let is_by_rules = self
-            .survey
-            .kept
-            .get(blocks.clone())
-            .is_some_and(|kept| kept.iter().all(|kept| *kept));
-        if !is_by_rules || !(is_part || self.is_manual) {
+        if self.count_ruled_out(&blocks) > 0 {
             return None;
         }
         let (all, _) = self.chars(&blocks);
-        if all == 0 || !self.is_kept(self.beside(part, Node::next_sibling)) {
+        let is_followed = self.is_kept(self.beside(part, Node::next_sibling));
+        if all == 0 || !is_followed && !self.ends_text(part) {
             return None;
         }
         // A heading belongs to what follows it.
@@ -96,7 +118,7 @@ impl Gaps<'_> {
         let mut part = node;
         let mut is_part = is_of_text(node.tag());
         for around in node.ancestors().take(LEVELS) {
-            if matches!(around.tag(), tag::FIGURE | tag::FIGCAPTION | tag::H1) {
+            if matches!(around.tag(), tag::FIGCAPTION | tag::H1) {
                 return None;
             }
             if self.chars(&self.range(around)).1 > 0 || around.tag() == tag::BODY {
@@ -118,14 +140,49 @@ impl Gaps<'_> {
         for _ in 0..LEVELS {
             let found = std::iter::successors(next(&at), |n| next(n))
                 .take(SIBLINGS)
-                .map(|node| self.range(node))
-                .find(|blocks| self.chars(blocks).0 > 0);
+                .map(|node| (node, self.range(node)))
+                .find(|(node, blocks)| self.chars(blocks).0 > 0 && !self.is_gap(*node, blocks))
+                .map(|(_, blocks)| blocks);
             if found.is_some() {
                 return found;
             }
             at = at.parent().filter(|parent| parent.tag() != tag::BODY)?;
         }
         None
+    }
+
+    /// Whether an element is code or a table of data at the end of a text.
+    fn ends_text(&self, part: Node<'_>) -> bool {
+        let Some(around) = part.parent() else {
+            return false;
+        };
+        let blocks = self.range(around);
+        let behind = self.range(part).end..blocks.end;
+        let (all, kept) = self.chars(&blocks);
+        if (self.count_ruled_out(&behind) as usize) < behind.len() || kept * 2 < all {
+            return false;
+        }
+        let mut inside = std::iter::once(part).chain(part.descendants().take(LEVELS));
+        inside.any(|node| match node.tag() {
+            tag::PRE => true,
+            tag::TABLE => Shape::of(node, &mut Vec::new(), has_content).is_data(node),
+            _ => false,
+        })
+    }
+
+    /// Whether an element may be of the same gap as the one beside it.
+    fn is_gap(&self, node: Node<'_>, blocks: &Range<usize>) -> bool {
+        matches!(
+            node.tag(),
+            tag::LI | tag::DT | tag::DD | tag::TD | tag::TH | tag::PRE | tag::TABLE
+        ) && self.chars(blocks).1 == 0
+            && self.count_ruled_out(blocks) == 0
+    }
+
+    /// How many of some blocks the rules do not keep.
+    fn count_ruled_out(&self, blocks: &Range<usize>) -> u32 {
+        let before = |at: usize| self.ruled_out.get(at).copied().unwrap_or_default();
+        before(blocks.end).saturating_sub(before(blocks.start))
     }
 
     /// Whether nearly all of some blocks is kept.
@@ -215,6 +272,44 @@ mod tests {
             "nothing stays behind these"
         );
         assert_eq!(text(&["One"]), all[1..], "nothing stays before it");
+    }
+
+    #[test]
+    fn entries_that_are_dropped_one_after_the_other_stay() {
+        let html = "<p>A first text.</p><ol><li>Stop.<li>Wait.<li>Start it with the lever.<ul><li>Soft</ul><li>Look.<li>Go.</ol>\
+                    <p>A second text.</p>";
+        let text = |dropped: &[&str]| kept(PageType::Article, html, dropped);
+        let all = text(&[]);
+        assert_eq!(text(&["Stop.", "Wait."]), all);
+        assert_eq!(text(&["Soft", "Look.", "Go."]), all);
+    }
+
+    #[test]
+    fn code_stays_in_a_figure_and_a_caption_does_not() {
+        let figure = |inner: &str| {
+            let html = format!("<p>A first text.</p><figure>{inner}</figure><p>A second text.</p>");
+            kept(PageType::Article, &html, &["run", "The caption"]).len()
+        };
+        assert_eq!(figure("<table><tr><td><pre>run</pre></table>"), 3);
+        assert_eq!(
+            figure("<img src=a.png><figcaption>The caption</figcaption>"),
+            2
+        );
+    }
+
+    #[test]
+    fn code_and_tables_stay_at_the_end_of_a_text() {
+        let text = |end: &str| {
+            let html = format!("<div><p>A first text of some length.</p>{end}</div><p>Others</p>");
+            let dropped = ["run", "Silk", "7", "Others"];
+            kept(PageType::Article, &html, &dropped).len()
+        };
+        assert_eq!(text("<pre>run</pre>"), 2);
+        assert_eq!(text("<table><tr><td>Silk<td>7</table>"), 3);
+        assert_eq!(text("<ul><li>Silk</ul>"), 1);
+        let layout = "<table><tr><td><h3>Silk</h3><td>7</table>";
+        assert_eq!(text(layout), 1, "it only lays out");
+        assert_eq!(text("<pre>run</pre><p>Another text</p><p>7</p>"), 3);
     }
 
     #[test]

@@ -39,7 +39,30 @@ const CREDITS: &[&str] = &[
     "pubblicato ",
     "aggiornato ",
     "опубликовано",
+    "автор:",
+    "авторы:",
+    "фото:",
+    "foto:",
+    "texte :",
+    "作者：",
+    "作者:",
+    "来源：",
+    "來源：",
+    "编辑：",
+    "責任編輯",
+    "责任编辑",
+    "记者：",
+    "図：",
+    "文：",
+    "写真：",
+    "撮影：",
+    "بقلم",
+    "كتب:",
 ];
+
+/// Starts of lines that name authors where a mark stands behind the name: they are common
+/// words.
+const BY: &[&str] = &["von ", "par ", "por ", "di ", "door ", "av ", "af "];
 
 /// Ends of lines that say whose a picture is or how long a text takes to read.
 const ENDS: &[&str] = &[
@@ -72,7 +95,13 @@ pub fn is_credit(line: &str) -> bool {
     line.len() <= MAX_CREDIT
         && !ends_sentence
         && (CREDITS.iter().any(|head| line.starts_with(head))
+            || BY.iter().any(|head| line.starts_with(head)) && is_divided(line)
             || ENDS.iter().any(|tail| line.ends_with(tail)))
+}
+
+/// Whether a line has a mark between its parts, such as a name and a date.
+fn is_divided(line: &str) -> bool {
+    line.contains(['|', '·', '•', '｜'])
 }
 
 /// Whether a line in small letters, late in a text, asks to follow or to write.
@@ -102,6 +131,8 @@ mod tests {
             "updated on may 6, 2025",
             "8 min read",
             "firn | getty images",
+            "von karin meier | 3. mai 2024",
+            "作者：李文静 | 2024年5月3日",
         ] {
             assert!(is_credit(line), "{line}");
         }
@@ -109,6 +140,7 @@ mod tests {
             "by the time the bridge was finished, both towns had lost patience with it.",
             "updated rules let the towns share the costs of bridges that both of them use.",
             "the council decided on tuesday",
+            "von der brücke aus sieht man beide städte",
         ] {
             assert!(!is_credit(line), "{line}");
         }

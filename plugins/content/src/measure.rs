@@ -223,7 +223,8 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
                 let skip = is_skipped(tag) && label.is_none()
                     || id < code_end && visible::is_line_number(node)
                     || visible::is_icon(node)
-                    || control::is_of_shop(node);
+                    || control::is_of_shop(node)
+                    || control::is_of_manual(node);
                 // What has no text to read stays so where it is hidden.
                 let mut state = if skip { SKIP } else { hide };
                 let mut owner = owner;

@@ -143,7 +143,7 @@ fn headline<'a>(view: &'a View<'a>, content: &Selection, first_text: u32) -> Opt
     /// Nodes of a heading.
     const MAX_NODES: u32 = 64;
     let end = view.node(content.root).map_or(0, |root| root.end());
-    let mut before = None;
+    let (mut before, mut compared) = (None, 0);
     for node in view.nodes().take_while(|node| node.id() < end) {
         if node.tag() != tag::H1
             || node.end() - node.id() > MAX_NODES
@@ -153,6 +153,10 @@ fn headline<'a>(view: &'a View<'a>, content: &Selection, first_text: u32) -> Opt
                 .any(|below| below.is_text() && !below.text().trim().is_empty())
             || node.descendants().any(leads_home)
         {
+            continue;
+        }
+        compared += 1;
+        if compared <= MAX_HEADINGS && names_book(view, node) {
             continue;
         }
         if node.id() < first_text {
@@ -189,6 +193,27 @@ fn is_in_title(view: &View<'_>, heading: Node<'_>) -> bool {
     let heading = letters(heading);
     let mut titles = view.tagged(|id| id == tag::TITLE);
     !heading.is_empty() && titles.any(|title| letters(title).contains(&heading))
+}
+
+/// Whether the page's title ends with a heading and begins with another one: the first names the book
+/// or the site, which the pages of some repeat as a first-level heading.
+fn names_book(view: &View<'_>, heading: Node<'_>) -> bool {
+    let mut titles = view.tagged(|id| id == tag::TITLE);
+    let Some(title) = titles.next().map(letters) else {
+        return false;
+    };
+    let name = letters(heading);
+    let Some(rest) = title.strip_suffix(&name) else {
+        return false;
+    };
+    if name.is_empty() || rest.is_empty() {
+        return false;
+    }
+    view.tagged(|id| matches!(id, tag::H1..=tag::H6))
+        .filter(|other| other.id() > heading.id())
+        .take(MAX_HEADINGS)
+        .map(letters)
+        .any(|other| !other.is_empty() && rest.starts_with(&other))
 }
 
 /// Headings that are compared with the title.

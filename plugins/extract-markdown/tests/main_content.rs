@@ -495,6 +495,39 @@ fn a_heading_that_is_the_pages_title_is_its_headline() {
 }
 
 #[test]
+fn a_picture_with_a_caption_stays_in_a_manual() {
+    let figure = "<figure class=align-default><img src=/plan.png alt=Plan><figcaption><p>The plan of a page</p>\
+                  </figcaption></figure>";
+    // So long that the models are asked, too.
+    let text = ["entrance", "roof", "tube", "egg"].map(paragraph).concat();
+    let html = page_of_a_book("The Book").replace(
+        "<p>The second",
+        &format!("{text}{figure}{text}<p>The second"),
+    );
+    for url in BOOK {
+        let text = main_content_at(url, &html);
+        assert!(text.contains("![Plan](https://"), "{url}: {text}");
+    }
+}
+
+#[test]
+fn the_name_of_a_book_is_no_headline_of_its_pages() {
+    let text = ["entrance", "roof", "tube"].map(paragraph).concat();
+    for heading in [
+        "<h1 id=nests><a href=#nests>Nests</a></h1>",
+        "<div class=rule><a href=#r-1>[birds.nests]</a></div><h1 id=nests><a href=#nests>Nests</a></h1>",
+        "<h2 id=nests><a href=#nests>Nests</a></h2>",
+    ] {
+        let markdown = main_content(&format!(
+            "<title>Nests - The Book of Birds</title><body><div id=menu-bar><h1 class=menu-title>The Book of Birds</h1></div>\
+             <main>{heading}{text}</main>"
+        ));
+        assert!(!markdown.contains("Book of Birds"), "{markdown}");
+        assert!(markdown.contains("# Nests\n"), "{markdown}");
+    }
+}
+
+#[test]
 fn words_stay_apart_as_in_the_text() {
     let inner = "<p>Weavers build nests<sup><a href='#n1'>14</a></sup> of grass, which hang from twigs above \
                  the water <span class=material-icons>home</span> for years.</p>\

@@ -15,7 +15,7 @@ pub struct Class {
     pub updated: bool,
     /// When it was published.
     pub published: bool,
-    /// Another page's facts, or readers' own.
+    /// Another page's facts, readers' own, or those of what the page is about.
     pub elsewhere: bool,
 }
 
@@ -39,7 +39,8 @@ impl Class {
             tag::BODY | tag::HTML | tag::MAIN | tag::ARTICLE | tag::H1
         );
         Self {
-            author: said & AUTHOR != 0 && said & BESIDE == 0,
+            // A table with the class of a person tells of what the page is about.
+            author: said & AUTHOR != 0 && said & BESIDE == 0 && node.tag() != tag::TABLE,
             dated: said & DATED != 0,
             updated: said & UPDATED != 0,
             published: said & PUBLISHED != 0,
@@ -78,7 +79,8 @@ fn meaning(word: &[u8]) -> u8 {
         }
         b"comments" | b"recommended" | b"recommendations" | b"sidebar" | b"newsletter"
         | b"cookie" | b"breadcrumb" | b"breadcrumbs" | b"popular" | b"trending" | b"navbar"
-        | b"menu" | b"related" => ELSEWHERE,
+        | b"menu" | b"related" | b"infobox" | b"reviews" | b"commentlist" | b"testimonial"
+        | b"testimonials" => ELSEWHERE,
         b"bio" | b"avatar" | b"image" | b"img" | b"photo" | b"picture" | b"social" | b"count"
         | b"share" | b"follow" | b"description" | b"role" | b"job" | b"position" => BESIDE,
         _ => 0,

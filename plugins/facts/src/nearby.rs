@@ -1,7 +1,13 @@
 //! Facts around the headline: bylines and dates.
 
-use orbweaver_sdk::dom::{Node, View, attr, tag};
-use orbweaver_sdk::text::{collapse, is_hidden, line};
+mod byline;
+mod date_lines;
+
+use orbweaver_sdk::dom::{Node, View, tag};
+use orbweaver_sdk::text::{is_hidden, line};
+
+use byline::{byline, introduces, labelled, looks_like_person};
+use date_lines::{has_year, is_line_of_facts, is_of_subject, stated};
 
 use crate::Sources;
 use crate::class::Class;
@@ -9,7 +15,7 @@ use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner};
 use crate::footers::{is_footer, is_of_text, own_footer};
 use crate::items;
-use crate::marks::{Marks, has, machine_value, time_value};
+use crate::marks::{Marks, time_value};
 use crate::names;
 use crate::profile::leads_to_profile;
 use crate::stamps::{Dated, dated};
@@ -160,7 +166,8 @@ impl Nearby {
                 continue;
             }
             let skipped = match node.tag() {
-                tag::NAV | tag::SVG => true,
+                // Quotations and embedded posts have authors and dates of their own.
+                tag::NAV | tag::SVG | tag::BLOCKQUOTE => true,
                 tag::FOOTER => !is_of_text(node, from, to),
                 other => is_hidden(other),
             };
@@ -275,7 +282,9 @@ impl Nearby {
         }
         if text.len() <= MAX_BYLINE_TEXT && self.bylines.len() < MAX_FOUND {
             // The introduction may stand in a text of its own, before this one.
-            let rest = names::strip_introduction(text).or(introduced.then_some(text));
+            let rest = names::strip_introduction(text)
+                .or_else(|| labelled(text))
+                .or(introduced.then_some(text));
             if let Some(rest) = rest.filter(|rest| looks_like_person(rest))
                 && let Some(name) = names::bare(rest)
             {
@@ -313,178 +322,6 @@ impl Nearby {
             });
         }
     }
-}
-
-/// The day that an element with the class of a date states beside its text.
-fn stated(node: Node<'_>, manner: Manner<'_>) -> Option<String> {
-    if node.tag() == tag::META {
-        return None;
-    }
-    let value = machine_value(node).or_else(|| node.attr(attr::TITLE))?;
-    let date = Some(value).filter(|value| value.len() <= MAX_TEXT && has_year(value));
-    dates::read(&collapse(date?), manner).filter(|date| date.len() >= 10)
-}
-
-/// Whether an element holds no more than a date of what the page is about, as Microdata states it.
-fn is_of_subject(node: Node<'_>) -> bool {
-    /// Nodes of an element that holds a date and little else.
-    const MAX_NODES: u32 = 24;
-    node.end() - node.id() <= MAX_NODES
-        && node
-            .attr(attr::ITEMPROP)
-            .is_some_and(DateMeaning::is_of_subject)
-}
-
-/// The names in an element: its runs of text, without introductions and labels, up to the first
-/// that is no name.
-fn byline(node: Node<'_>) -> Option<String> {
-    const MAX_RUNS: usize = 14;
-    const MAX_NAMES: usize = 6;
-    let mut names: Vec<String> = Vec::new();
-    let mut joined = false;
-    let mut holder = None;
-    let mut skip_to = 0;
-    let mut runs = 0;
-    for inner in std::iter::once(node).chain(node.descendants()) {
-        if inner.id() < skip_to {
-            continue;
-        }
-        if inner.is_element() && is_hidden(inner.tag()) {
-            skip_to = inner.end();
-        }
-        if !inner.is_text() {
-            continue;
-        }
-        let text = inner.text();
-        if text.trim().is_empty() {
-            continue;
-        }
-        runs += 1;
-        if runs > MAX_RUNS || text.len() > MAX_TEXT {
-            break;
-        }
-        let text = collapse(text);
-        let text = text.as_str();
-        let rest = names::strip_introduction(text).unwrap_or(text);
-        let own = own_element(inner, node);
-        let apart = own.is_some() && holder.is_some() && own != holder;
-        let lone = rest.trim_matches(|c: char| !c.is_alphanumeric());
-        if names.is_empty() {
-            if lone.is_empty() || names::is_label(lone) {
-                continue;
-            }
-            names.push(names::bare(rest).filter(|name| plausible(name))?);
-            joined = rest.trim_end().ends_with([',', '&']);
-            holder = own;
-        } else if names::is_and(text) {
-            joined = true;
-        } else if apart && names.len() < MAX_NAMES && !joined && !names::is_person(rest) {
-            break;
-        } else if (joined || apart) && names.len() < MAX_NAMES {
-            match names::bare(rest).filter(|name| plausible(name)) {
-                // The second part may be a house: "Ann Lee", "Weaver News".
-                Some(name) if !names.contains(&name) && !tells_of(&names, &name) => {
-                    names.push(name);
-                }
-                _ => break,
-            }
-            joined = rest.trim_end().ends_with([',', '&']);
-            holder = own;
-        } else {
-            break;
-        }
-    }
-    (!names.is_empty()).then(|| names.join(", "))
-}
-
-/// Whether a part of a byline tells of the person that is named first.
-fn tells_of(names: &[String], part: &str) -> bool {
-    let first = names.first().filter(|first| names::is_person(first));
-    first.is_some_and(|first| names::tells_of_person(part, first))
-}
-
-/// The link to a person, or the item of a list, within a byline that holds a text: each author has
-/// one.
-fn own_element(text: Node<'_>, byline: Node<'_>) -> Option<u32> {
-    const LEVELS: usize = 4;
-    let mut around = text
-        .ancestors()
-        .take(LEVELS)
-        .take_while(|n| n.id() > byline.id());
-    let is_own = |n: &Node<'_>| {
-        n.tag() == tag::LI
-            || n.tag() == tag::A && (leads_to_profile(*n) || has(*n, attr::REL, "author"))
-    };
-    around.find(is_own).map(|n| n.id())
-}
-
-/// Whether a text is nothing but an introduction: "By".
-fn introduces(label: &str) -> bool {
-    label.len() <= 24 && names::strip_introduction(label).is_some_and(str::is_empty)
-}
-
-/// Whether a text in a byline's place may be a name: no date, no number of things.
-fn plausible(name: &str) -> bool {
-    let digits = name.chars().filter(|c| c.is_numeric()).count();
-    let words = name.split(' ').count();
-    // Users of forums have names of one word with digits in them.
-    digits == 0 || words == 1 && digits < name.chars().count().div_ceil(2)
-}
-
-/// Whether what follows "by" in a running text is a person, or several.
-fn looks_like_person(text: &str) -> bool {
-    let until = text
-        .split(['|', '·', '•', ','])
-        .next()
-        .unwrap_or(text)
-        .trim();
-    names::is_person(until)
-        // All of the text is told of: "Ann Lee in London", "Ann Lee (Reuters)".
-        || names::bare(text).is_some_and(|name| {
-            name.split(", ").all(names::is_person)
-        }) && !text.ends_with(['.', '!', '?', '…', ':'])
-}
-
-/// Whether a text with a date after `before` tells where it comes from, and is no sentence:
-/// "Hamburg, 2 November 2021", "Press release of 2 November 2021 | Berlin".
-fn is_line_of_facts(text: &str, before: &str) -> bool {
-    /// Longest line, in characters, and most words before its date.
-    const MAX_CHARS: usize = 70;
-    const MAX_WORDS: usize = 4;
-    text.chars().count() <= MAX_CHARS
-        && before.split_whitespace().count() <= MAX_WORDS
-        && !text.ends_with(['.', '!', '?', ':', '…'])
-        && !FACTS_OF_USERS.iter().any(|word| {
-            before
-                .get(..word.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(word))
-        })
-}
-
-/// What dates beside the names of users are of.
-const FACTS_OF_USERS: &[&str] = &[
-    "join",
-    "founded",
-    "member since",
-    "regist",
-    "last visit",
-    "last seen",
-];
-
-/// Whether a text may hold a date with a year: a quick look before it is read.
-fn has_year(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    if text.is_ascii() && !bytes.iter().any(u8::is_ascii_digit) {
-        return false;
-    }
-    let western = bytes.windows(4).any(|four| {
-        four.iter().all(u8::is_ascii_digit) && matches!(four.first(), Some(b'1' | b'2'))
-    });
-    // `14.3.24`, and digits of other scripts.
-    western
-        || bytes.windows(3).any(|three| matches!(three, [d, b'.' | b'/' | b'-', y] if d.is_ascii_digit() && (y.is_ascii_digit() || *y == b' ')))
-        || text.contains('년')
-        || text.chars().any(|c| !c.is_ascii() && c.is_numeric())
 }
 
 #[cfg(test)]
@@ -565,6 +402,11 @@ mod tests {
             ("<p>By Jane Doe in London</p>", "Jane Doe"),
             ("<p>By Ann Lee and Bo Lim</p>", "Ann Lee, Bo Lim"),
             ("<p>By Jane Doe (Reuters)</p>", "Jane Doe"),
+            (
+                "<p>2024-03-03 来源：新华网 作者：王小明 编辑：李四</p>",
+                "王小明",
+            ),
+            ("<p>来源：日报 | 作者: Ann Lee</p>", "Ann Lee"),
         ] {
             assert_eq!(
                 bylines(html).first().map(String::as_str),
@@ -587,6 +429,11 @@ mod tests {
             "<div class=related><span class=author>Ann Lee</span></div>",
             "<a href=/authors/>All of them</a>",
             "<div class=author>Share</div>",
+            "<table class='infobox vcard'><caption>Brass Lamp</caption></table>",
+            "<div id=reviews><ol class=commentlist><li><b class=review__author>Ann Lee</b></ol></div>",
+            "<blockquote>A good lamp. <cite class=author>Ann Lee</cite></blockquote>",
+            "<div class=testimonial><span class=testimonial-author>Ann Lee</span></div>",
+            "<p>本文作者是一位教师。</p>",
         ] {
             assert_eq!(bylines(html), Vec::<String>::new(), "{html}");
         }

@@ -153,6 +153,22 @@ fn a_file_is_scanned_without_a_server() {
         "{said}"
     );
 
+    let file = file.to_string_lossy();
+    for (url, rule) in [
+        ("nonsense", "must start with http:// or https://"),
+        ("ftp://example.com/", "must start with http:// or https://"),
+        ("http://", "not an absolute URL"),
+        ("http:/example.com/", "must start with http:// or https://"),
+    ] {
+        let refused = run(&data, &["scan", &file, "--url", url]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{url}: {said}");
+        assert!(
+            said.contains("--url") && said.contains(rule),
+            "{url}: {said}"
+        );
+    }
+
     let missing = run(&data, &["scan", "nothing.html"]);
     assert_eq!(missing.status.code(), Some(1));
     let private = run(&data, &["scan", "http://10.0.0.1/"]);

@@ -90,6 +90,14 @@ async fn the_guard_holds_for_runs_of_the_kit() {
     let said = text(&refused.stderr);
     assert!(said.contains("--allow-net"), "{said}");
     assert_eq!(site.hits("/article"), 0);
+    // It is named only where it helps.
+    let input = json!({ "urls": ["http://127.0.0.1:1/"] }).to_string();
+    let refused = plugin(&folder, &["run", &component(ACTOR), "--input", &input]);
+    let said = text(&refused.stderr);
+    assert!(
+        said.contains("port 1 is reserved") && !said.contains("--allow-net"),
+        "{said}"
+    );
 
     let wrong = plugin(
         &folder,

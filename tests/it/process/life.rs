@@ -95,6 +95,40 @@ async fn sigterm_lets_running_requests_finish_and_exits_in_time() {
     assert!(asked.elapsed() < Duration::from_secs(10));
 }
 
+#[tokio::test]
+async fn a_service_without_extractors_says_so_and_how_to_get_them() {
+    let data = tempfile::tempdir().unwrap();
+    let empty = data.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let logged = data.path().join("log.txt");
+    for folder in [empty, data.path().join("missing")] {
+        let mut serve = command(&data);
+        serve.env("ORBWEAVER_PLUGIN_DIR", &folder);
+        let log = std::fs::File::create(&logged).unwrap();
+        let served = Served::start_logged(serve.stderr(log));
+        let place = folder.display();
+        let warning = format!("no plugin in {place} provides markdown, article, metadata");
+        wait::until("the warning", async || {
+            let text = std::fs::read_to_string(&logged).unwrap();
+            text.contains(&warning) && text.contains("--plugin-dir")
+        })
+        .await;
+        drop(served);
+    }
+    // With the extractors there is nothing to say.
+    let log = std::fs::File::create(&logged).unwrap();
+    let served = Served::start_logged(command(&data).stderr(log));
+    wait::until("the plugins are loaded", async || {
+        let text = std::fs::read_to_string(&logged).unwrap();
+        text.contains("plugins are loaded")
+    })
+    .await;
+    served.signal("TERM");
+    served.ended();
+    let text = std::fs::read_to_string(&logged).unwrap();
+    assert!(!text.contains("no plugin in"), "{text}");
+}
+
 #[test]
 fn a_port_in_use_is_explained() {
     let data = tempfile::tempdir().unwrap();

@@ -137,6 +137,12 @@ async fn a_client_scans_and_crawls_without_a_server_and_the_program_ends_with_it
         assert_eq!(refused["isError"], true);
         let tools = agent.ask("tools/list", json!({}));
         assert!(tools.to_string().contains("actor_audit-onpage"), "{tools}");
+        // Of the plugins that a start loads only actors are tools.
+        let tools = tools["tools"].as_array().unwrap().iter();
+        let actors = tools.filter(|tool| tool["name"].as_str().unwrap().starts_with("actor_"));
+        let told = agent.told.iter();
+        let told = told.filter(|told| told["method"] == "notifications/tools/list_changed");
+        assert!(told.count() <= actors.count());
         assert!(agent.close().success());
         // The data folder keeps what it did.
         let mut agent = Agent::start(&data, &[]);

@@ -44,13 +44,19 @@ pub enum Flaw {
     Http2BigHeader,
     /// It speaks HTTP/2 and sends interim responses without end.
     Http2Hints,
+    /// It speaks HTTP/2, and its first connection is silent from the first request on.
+    Http2Silence,
 }
 
 impl Flaw {
     const fn is_http2(self) -> bool {
         matches!(
             self,
-            Self::Http2Reset(_) | Self::Http2GoAway(_) | Self::Http2BigHeader | Self::Http2Hints
+            Self::Http2Reset(_)
+                | Self::Http2GoAway(_)
+                | Self::Http2BigHeader
+                | Self::Http2Hints
+                | Self::Http2Silence
         )
     }
 }
@@ -276,7 +282,11 @@ async fn http2(mut stream: impl Stream, flaw: Flaw, requests: &AtomicUsize) -> i
                         stream.write_all(&hints).await?;
                     }
                 }
-                let answer = answer(flaw, requests.fetch_add(1, Ordering::SeqCst), id);
+                let before = requests.fetch_add(1, Ordering::SeqCst);
+                if flaw == Flaw::Http2Silence && before == 0 {
+                    return std::future::pending().await;
+                }
+                let answer = answer(flaw, before, id);
                 stream.write_all(&answer).await?;
                 stream.flush().await?;
                 if matches!(flaw, Flaw::Http2GoAway(_)) && answer.get(3) == Some(&GOAWAY) {

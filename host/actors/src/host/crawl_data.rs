@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orbweaver_core::ids::{PageId, RunId};
 use orbweaver_engine::{CodedError, CrawlDataHost, HostWork, LinkColumns, Page, PageRow, RunInfo};
-use orbweaver_pipeline::{Document, blocking};
+use orbweaver_pipeline::{Document, blocking_of};
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
 
@@ -14,6 +14,8 @@ use crate::graph::Graph;
 
 /// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
+/// How many times larger they are usually once they are unpacked.
+const UNPACKED: usize = 8;
 
 impl CallHost {
     async fn finished(&self, id: i64) -> Result<Run, CodedError> {
@@ -116,10 +118,13 @@ impl CrawlDataHost for CallHost {
             .await
             .map_err(|error| internal(&error))?;
         let (graph, account) = (graph.clone(), account.clone());
-        blocking(move || account.measure(|| graph.columns(&links)))
-            .await
-            .map_err(|error| internal(&error))?
-            .map_err(|error| internal(&error))
+        let packed: usize = links.rows.iter().map(|row| row.links.len()).sum();
+        blocking_of(packed * UNPACKED, move || {
+            account.measure(|| graph.columns(&links))
+        })
+        .await
+        .map_err(|error| internal(&error))?
+        .map_err(|error| internal(&error))
     }
 
     async fn graph_bytes(&self, run: i64) -> Result<u64, CodedError> {

@@ -14,7 +14,7 @@ const RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(600);
 
 /// What is told of an upload that could not be read from the database, or whose load panicked.
-const UNREAD: &str = "an error of the service, which is in its log; it is tried again";
+pub(super) const UNREAD: &str = "an error of the service, which is in its log; it is tried again";
 
 /// What decides whether a plugin must be loaded again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,11 +113,17 @@ impl KnownUploads {
         self.0.lock().insert(key.clone(), known);
     }
 
-    /// Records a failed load and the time of its retry; `target` is `None` if the stored version could
-    /// not be read. False if the old version must stop: it has permissions that the new one lacks, or
-    /// is unknown.
+    /// Records a failed load, why, for its owner, and the time of its retry; `target` and `reason` are
+    /// `None` if the stored version could not be read. False if the old version must stop: it has
+    /// permissions that the new one lacks, or is unknown.
     #[must_use]
-    pub(super) fn failed(&self, key: &PluginKey, target: Option<Target>, now: Instant) -> bool {
+    pub(super) fn failed(
+        &self,
+        key: &PluginKey,
+        target: Option<Target>,
+        reason: Option<String>,
+        now: Instant,
+    ) -> bool {
         let mut all = self.0.lock();
         let (mut attempts, mut serving) = (0, None);
         if let Some(known) = all.remove(key) {
@@ -141,7 +147,7 @@ impl KnownUploads {
         let failed = Some(Failed {
             attempts: attempts + 1,
             again: now + pause.min(LONGEST_RETRY),
-            reason: None,
+            reason,
         });
         let known = Known {
             target,
@@ -150,14 +156,6 @@ impl KnownUploads {
         };
         all.insert(key.clone(), known);
         may_go_on
-    }
-
-    /// Keeps why an upload did not load, for its owner.
-    pub(super) fn because(&self, key: &PluginKey, reason: String) {
-        let mut all = self.0.lock();
-        if let Some(failed) = all.get_mut(key).and_then(|known| known.failed.as_mut()) {
-            failed.reason = Some(reason);
-        }
     }
 
     /// The uploads of the instance, or of a project, that did not load, and why.
@@ -239,7 +237,7 @@ mod tests {
         assert_eq!(known.todo(&key, &target(1), now), Todo::Load);
         let mut pauses = Vec::new();
         for _ in 0..12 {
-            assert!(!known.failed(&key, Some(target(1)), now));
+            assert!(!known.failed(&key, Some(target(1)), None, now));
             assert_eq!(known.todo(&key, &target(1), now), Todo::Nothing);
             // Another version need not wait.
             assert_eq!(known.todo(&key, &target(2), now), Todo::Load);
@@ -250,7 +248,7 @@ mod tests {
         }
         assert_eq!(pauses[..4], [2, 4, 8, 16]);
         assert_eq!(pauses[9..], [600, 600, 600]);
-        assert!(!known.failed(&key, Some(target(2)), now));
+        assert!(!known.failed(&key, Some(target(2)), None, now));
         assert_eq!(known.failures(), 1);
         known.loaded(&key, target(2));
         assert_eq!(known.todo(&key, &target(2), now), Todo::Nothing);
@@ -260,7 +258,7 @@ mod tests {
     #[test]
     fn what_is_gone_is_found_also_if_it_did_not_load() {
         let known = KnownUploads::default();
-        assert!(!known.failed(&key(1, "a"), Some(target(1)), Instant::now()));
+        assert!(!known.failed(&key(1, "a"), Some(target(1)), None, Instant::now()));
         known.loaded(&key(1, "b"), target(1));
         let there = HashMap::from([(key(1, "b"), target(1))]);
         assert_eq!(known.others(&there), [key(1, "a")]);
@@ -273,11 +271,12 @@ mod tests {
         let (known, now) = (KnownUploads::default(), Instant::now());
         known.loaded(&key(1, "b"), target(1));
         for (owner, name) in [(1, "a"), (2, "a")] {
-            assert!(!known.failed(&key(owner, name), Some(target(1)), now));
+            assert!(!known.failed(&key(owner, name), Some(target(1)), None, now));
         }
         let of = |project: i64| known.problems(Some(ProjectId(project)));
         assert_eq!(of(1), [(key(1, "a"), UNREAD.to_owned())]);
-        known.because(&key(1, "a"), "no permission".to_owned());
+        let reason = Some("no permission".to_owned());
+        assert!(!known.failed(&key(1, "a"), Some(target(1)), reason, now));
         assert_eq!(of(1), [(key(1, "a"), "no permission".to_owned())]);
         assert_eq!(of(2), [(key(2, "a"), UNREAD.to_owned())]);
         assert_eq!(known.problems(None), []);
@@ -314,12 +313,12 @@ mod tests {
             let known = KnownUploads::default();
             known.loaded(&key, serving.clone());
             assert_eq!(
-                known.failed(&key, Some(wanted.clone()), now),
+                known.failed(&key, Some(wanted.clone()), None, now),
                 may_go_on,
                 "{wanted:?}"
             );
             assert_eq!(
-                known.failed(&key, Some(wanted), now),
+                known.failed(&key, Some(wanted), None, now),
                 may_go_on,
                 "once more"
             );
@@ -335,7 +334,7 @@ mod tests {
         ] {
             let known = KnownUploads::default();
             known.loaded(&key, serving.clone());
-            assert_eq!(known.failed(&key, Some(wanted), now), may_go_on);
+            assert_eq!(known.failed(&key, Some(wanted), None, now), may_go_on);
         }
     }
 
@@ -343,14 +342,14 @@ mod tests {
     fn what_serves_is_known_through_several_failures() {
         let (known, key, now) = (KnownUploads::default(), key(1, "a"), Instant::now());
         known.loaded(&key, under(1, &["http"], 64));
-        assert!(known.failed(&key, Some(under(2, &["http"], 64)), now));
+        assert!(known.failed(&key, Some(under(2, &["http"], 64)), None, now));
         // Another version that does not load either, and then a tier with less.
-        assert!(known.failed(&key, Some(under(3, &["http", "state"], 64)), now));
-        assert!(!known.failed(&key, Some(under(3, &[], 64)), now));
+        assert!(known.failed(&key, Some(under(3, &["http", "state"], 64)), None, now));
+        assert!(!known.failed(&key, Some(under(3, &[], 64)), None, now));
         // It is stopped, and no version serves in its place.
-        assert!(!known.failed(&key, Some(under(4, &["http"], 64)), now));
+        assert!(!known.failed(&key, Some(under(4, &["http"], 64)), None, now));
         known.loaded(&key, under(4, &["http"], 64));
-        assert!(known.failed(&key, Some(under(5, &["http"], 64)), now));
+        assert!(known.failed(&key, Some(under(5, &["http"], 64)), None, now));
     }
 
     #[test]
@@ -358,7 +357,7 @@ mod tests {
         let (known, key, now) = (KnownUploads::default(), key(1, "a"), Instant::now());
         known.loaded(&key, under(1, &["http"], 64));
         for pause in [2, 4, 8] {
-            assert!(known.failed(&key, None, now), "it serves as before");
+            assert!(known.failed(&key, None, None, now), "it serves as before");
             assert_eq!(known.next_retry(), Some(now + Duration::from_secs(pause)));
         }
         assert_eq!(known.failures(), 1);
@@ -367,6 +366,6 @@ mod tests {
         let again = under(1, &["http"], 64);
         assert_eq!(known.todo(&key, &again, now), Todo::Load);
         // The version that served is still known.
-        assert!(!known.failed(&key, Some(under(2, &[], 64)), now));
+        assert!(!known.failed(&key, Some(under(2, &[], 64)), None, now));
     }
 }

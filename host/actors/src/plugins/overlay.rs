@@ -29,7 +29,7 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::Instant;
 
 use super::grants::UploadGrants;
-use super::known::{KnownUploads, Target, Todo};
+use super::known::{KnownUploads, Target, Todo, UNREAD};
 use crate::context::Actors;
 
 /// Owners whose plugins are loaded at the same time when a node follows changes.
@@ -153,7 +153,7 @@ impl Overlay {
             }
             Err(_) => tracing::error!(plugin, kind, "the update of an uploaded plugin panicked"),
         }
-        self.known.failed(key, wanted, Instant::now())
+        self.known.failed(key, wanted, None, Instant::now())
     }
 
     /// Whether somebody has the plugin's turn, or waits for it.
@@ -211,7 +211,7 @@ pub async fn roll_back(actors: &Actors, version: UploadedPlugin) -> Result<Uploa
 pub async fn remove(actors: &Actors, key: &PluginKey) -> Result<bool, StoreError> {
     let _turn = actors.overlay.turn(key).await;
     // What it has kept goes first: after a crash in between, the plugin is still there to remove.
-    // A call that still runs may write again, so it goes once more at the end.
+    // A call that still runs may write until the plugin is deleted, so it goes once more at the end.
     forget_state(actors, key).await?;
     forget_records(actors, key).await?;
     let removed = actors.store.delete_plugin(key).await?;
@@ -304,7 +304,7 @@ async fn change(
         }
     }
     let engine = &actors.pipeline.engine;
-    let plugin = load(engine, key, component, &granted, allowed.clone()).await?;
+    let plugin = load(engine, key, component.into(), &granted, allowed.clone()).await?;
     let (number, replaced) = match change {
         Change::Upload(upload) => {
             let new = NewPluginVersion {
@@ -381,7 +381,7 @@ async fn restore(actors: &Actors, key: &PluginKey, error: &UploadError) {
 async fn load(
     engine: &Engine,
     key: &PluginKey,
-    component: Vec<u8>,
+    component: Arc<[u8]>,
     granted: &UploadGrants,
     policy: Option<ProjectPolicy>,
 ) -> Result<PluginInfo, LoadError> {
@@ -415,6 +415,17 @@ fn stop_serving(actors: &Actors, key: &PluginKey) {
     };
 }
 
+/// Ends the service here of an upload that could not be loaded. What it replaced serves again if it is the
+/// instance's; calls of a project's own plugin fail with the reason.
+async fn refuse(actors: &Actors, key: &PluginKey, component: Option<Arc<[u8]>>, reason: &str) {
+    let Some((project, kind)) = key.project.zip(kind(&key.kind)) else {
+        return stop_serving(actors, key);
+    };
+    let (engine, plugin) = (&actors.pipeline.engine, (kind, key.name.as_str()));
+    let refused = engine.refuse_for_project(project, plugin, component, reason);
+    refused.await;
+}
+
 /// What should serve of an upload here; `None`: nothing, because its project may have no plugins.
 pub(super) fn wanted(actors: &Actors, upload: &UploadedPlugin) -> Option<Target> {
     let policy = match upload.key.project {
@@ -440,7 +451,7 @@ pub(super) fn wanted(actors: &Actors, upload: &UploadedPlugin) -> Option<Target>
 pub(super) async fn settle(actors: &Actors, key: &PluginKey, wanted: Option<Target>) {
     let overlay = &actors.overlay;
     if !overlay.attempt(key, wanted, update(actors, key)).await {
-        stop_serving(actors, key);
+        refuse(actors, key, None, UNREAD).await;
     }
 }
 
@@ -460,7 +471,9 @@ async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
     };
     let granted = UploadGrants::from_store(version.grants.as_deref());
     let engine = &actors.pipeline.engine;
-    let loaded = load(engine, key, component, &granted, target.policy.clone()).await;
+    let component: Arc<[u8]> = component.into();
+    let bytes = Arc::clone(&component);
+    let loaded = load(engine, key, bytes, &granted, target.policy.clone()).await;
     let (plugin, kind) = (&key.name, &key.kind);
     match loaded {
         Ok(_) => {
@@ -469,11 +482,9 @@ async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
         }
         Err(error) => {
             tracing::error!(plugin, kind, %error, "an uploaded plugin failed to load");
-            let known = &actors.overlay.known;
-            let may_go_on = known.failed(key, Some(target), Instant::now());
-            known.because(key, error.to_string());
-            if !may_go_on {
-                stop_serving(actors, key);
+            let (known, reason) = (&actors.overlay.known, error.to_string());
+            if !known.failed(key, Some(target), Some(reason.clone()), Instant::now()) {
+                refuse(actors, key, Some(component), &reason).await;
             }
         }
     }

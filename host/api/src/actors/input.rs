@@ -19,7 +19,7 @@ const OTHERS: [&str; 6] = ["$ref", "allOf", "anyOf", "const", "not", "oneOf"];
 /// numbers are written as such, as in all other bodies.
 ///
 /// # Errors
-/// 404 for an unknown actor; 422 for an input that its schema or the guard refuses.
+/// 404 for an unknown actor, 500 for one of the project that could not be loaded; 422 for an input that its schema or the guard refuses.
 pub(super) async fn accepted(ctx: &Ctx, name: &str, input: &mut Value) -> Result<(), ApiError> {
     let engine = ctx.engine();
     engine.await_plugin(Kind::Actor, name).await;
@@ -99,6 +99,9 @@ async fn check(
 }
 
 fn missing(engine: &Engine, name: &str) -> ApiError {
+    if let Some(error) = engine.unloaded(Kind::Actor, name) {
+        return ApiError::plugin_failed(error.to_string());
+    }
     let names: Vec<String> = actors::directory(engine)
         .into_iter()
         .map(|actor| actor.name)

@@ -44,7 +44,7 @@ pub(super) struct Progress {
     fetched: u64,
     /// URLs given up.
     failed: u64,
-    /// URLs left out, by reason.
+    /// What was left out, by reason: see the run.
     skipped: BTreeMap<&'static str, u64>,
     /// Pages a second since the event before; since the start for the first.
     rate: f64,
@@ -80,8 +80,8 @@ struct ProgressEvent {
     /// Send it as `Last-Event-ID` after a reconnect.
     id: String,
     /// A JSON object: `id`; `status` (queued, running, done, failed); `queued` (URLs known and
-    /// not yet fetched), `fetched` (pages stored), `failed` (URLs given up), `skipped` (URLs
-    /// left out, by reason); `rate` (pages a second since the event before); `error_message`. Of a
+    /// not yet fetched), `fetched` (pages stored), `failed` (URLs given up), `skipped` (what
+    /// was left out, by reason); `rate` (pages a second since the event before); `error_message`. Of a
     /// `crawl.page`: `id`, `url`, `status`, `bytes` and `fetched_at` of the page. The `end` of a deleted
     /// run has a `status` alone: `cancelled`.
     #[schema(content_media_type = "application/json")]

@@ -62,8 +62,8 @@ pub(super) struct CrawlDetail {
     #[serde(skip_serializing_if = "is_zero")]
     #[schema(required = false, extensions(("x-extension" = json!(true))))]
     dropped_count: u64,
-    /// Links and URLs left out, by reason: `robots`, `scope`, `excluded`, `depth`, `budget`,
-    /// `duplicate`, `hook`. When the run is done, `budget` has the URLs, too, that it knew of and did
+    /// What was left out, by reason: URLs for `robots` and `duplicate`; links, each as often as it is on a
+    /// page, for `scope`, `excluded`, `depth`, `budget` and `hook`. When the run is done, `budget` has the URLs, too, that it knew of and did
     /// not fetch, because `max_pages` or a cap was reached.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(

@@ -1,9 +1,11 @@
 //! GET /v1/crawls/{id}/skipped.
 
+use std::collections::HashMap;
+
 use axum::response::Response;
 use chrono::{DateTime, SecondsFormat, Utc};
-use orbweaver_core::ids::{ProjectId, RunId};
-use orbweaver_store::crawl::NoteKind;
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_store::crawl::{NoteKind, SkipReason, SkippedPlace, SkippedUrl};
 use orbweaver_store::{Store, StoreError};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,8 +15,12 @@ use super::path::{self, RunPath};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
+use crate::memory_limit;
 
-/// URLs in the order in which they were left out.
+/// Why a URL is left out as a duplicate.
+const DUPLICATE: &str = "another URL of the run leads to the same page";
+
+/// URLs that hooks left out, in the order in which they did, then duplicates, in the order of discovery.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 struct SkippedUrls {
@@ -29,23 +35,35 @@ struct SkippedUrls {
 pub(super) struct SkippedItem {
     /// The link's target, or the page.
     url: String,
-    /// `hook`.
+    /// `hook`, or `duplicate`: by redirects, another URL of the run leads to the same page.
     kind: &'static str,
-    /// The hook.
-    plugin: String,
-    /// Why, as the hook says.
+    /// The hook, of kind `hook`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    plugin: Option<String>,
+    /// Why; of kind `hook` as the hook says.
     reason: String,
-    /// When it was left out for the first time.
-    noted_at: DateTime<Utc>,
+    /// When it was left out for the first time, of kind `hook`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    noted_at: Option<DateTime<Utc>>,
+    /// The URL of the page, of kind `duplicate`; absent where there is none, or where the way to it has
+    /// further redirects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    page: Option<String>,
     #[serde(skip)]
-    id: i64,
+    place: SkippedPlace,
 }
 
-/// URLs that hooks of a run left out, with the reason; streamed.
+/// URLs that hooks of a run left out, and duplicates, with the reason; streamed.
 ///
-/// Links that were not followed, and pages that were not stored. Each URL is listed once for each hook,
-/// at most 10,000 in a run (with the pages on which plugins failed); `skipped` of the run counts all
-/// links. A response that a hook asked to fetch again is in the plugin's log.
+/// Of hooks: links that were not followed, and pages that were not stored. Each URL is listed once for
+/// each hook, at most 10,000 in a run (with the pages on which plugins failed); `skipped` of the run
+/// counts all links. A response that a hook asked to fetch again is in the plugin's log.
+///
+/// Then all duplicates: URLs of the run that lead to the same page as another one, because one of both
+/// redirects to it. The page is stored once, under the URL at which the redirects end.
 #[utoipa::path(
     get,
     path = "/v1/crawls/{id}/skipped",
@@ -69,11 +87,18 @@ pub(super) async fn list_skipped(
 ) -> Result<Response, ApiError> {
     let (offset, limit, format) = query.0.window()?;
     let run = path::run(&ctx, id).await?;
+    let (store, project) = (ctx.app.store.clone(), ctx.principal.project);
+    let mut pages = HashMap::new();
+    if run.progress.skipped_for(SkipReason::Duplicate) > 0 {
+        memory_limit::reserve_list(&ctx, run.page_count).await?;
+        pages = store.run_redirected(project, run.id).await?;
+    }
     let skipped = Skipped {
-        store: ctx.app.store.clone(),
-        project: ctx.principal.project,
+        store,
+        project,
         run: run.id,
-        after: i64::MIN,
+        after: SkippedPlace::START,
+        pages,
     };
     listing::answer(skipped, format, offset, limit).await
 }
@@ -82,41 +107,79 @@ struct Skipped {
     store: Store,
     project: ProjectId,
     run: RunId,
-    after: i64,
+    after: SkippedPlace,
+    /// Where the run's URLs lead by a redirect, by the hash of the URL.
+    pages: HashMap<u64, PageId>,
+}
+
+impl Skipped {
+    fn item(&self, skipped: SkippedUrl, urls: &HashMap<PageId, String>) -> SkippedItem {
+        let place = skipped.place();
+        match skipped {
+            SkippedUrl::Hook(note) => SkippedItem {
+                url: note.url,
+                kind: NoteKind::Hook.as_str(),
+                plugin: Some(note.plugin),
+                reason: note.message,
+                noted_at: Some(note.noted_at),
+                page: None,
+                place,
+            },
+            SkippedUrl::Duplicate(duplicate) => {
+                let page = self.pages.get(&duplicate.key_hash);
+                SkippedItem {
+                    url: duplicate.url,
+                    kind: SkipReason::Duplicate.as_str(),
+                    plugin: None,
+                    reason: DUPLICATE.to_owned(),
+                    noted_at: None,
+                    page: page.and_then(|page| urls.get(page).cloned()),
+                    place,
+                }
+            }
+        }
+    }
 }
 
 impl Source for Skipped {
     type Item = SkippedItem;
-    const COLUMNS: &'static [&'static str] = &["url", "kind", "plugin", "reason", "noted_at"];
+    const COLUMNS: &'static [&'static str] =
+        &["url", "kind", "plugin", "reason", "noted_at", "page"];
 
     async fn read(&mut self, skip: u64, limit: u32) -> Result<Vec<SkippedItem>, StoreError> {
-        let kind = NoteKind::Hook;
-        let notes = self
+        let skipped = self
             .store
-            .run_notes(self.project, self.run, kind, self.after, skip, limit)
+            .run_skipped(self.project, self.run, self.after, skip, limit)
             .await?;
-        let items = notes.into_iter().map(|note| SkippedItem {
-            url: note.url,
-            kind: kind.as_str(),
-            plugin: note.plugin,
-            reason: note.message,
-            noted_at: note.noted_at,
-            id: note.id,
-        });
+        let page = |skipped: &SkippedUrl| match skipped {
+            SkippedUrl::Hook(_) => None,
+            SkippedUrl::Duplicate(url) => self.pages.get(&url.key_hash).copied(),
+        };
+        let mut pages: Vec<PageId> = skipped.iter().filter_map(page).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        let urls = self
+            .store
+            .run_page_urls(self.project, self.run, &pages)
+            .await?;
+        let items = skipped.into_iter().map(|skipped| self.item(skipped, &urls));
         Ok(items.collect())
     }
 
     fn keep(&mut self, items: &[SkippedItem]) {
-        self.after = items.last().map_or(self.after, |item| item.id);
+        self.after = items.last().map_or(self.after, |item| item.place);
     }
 
     fn record(item: &SkippedItem) -> Vec<String> {
         vec![
             item.url.clone(),
             item.kind.to_owned(),
-            item.plugin.clone(),
+            item.plugin.clone().unwrap_or_default(),
             item.reason.clone(),
-            item.noted_at.to_rfc3339_opts(SecondsFormat::AutoSi, true),
+            item.noted_at
+                .map(|at| at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+                .unwrap_or_default(),
+            item.page.clone().unwrap_or_default(),
         ]
     }
 }

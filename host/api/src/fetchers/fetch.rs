@@ -106,6 +106,9 @@ async fn fetch(
     let engine = &ctx.engine();
     engine.await_fetchers().await;
     let Some(fetcher) = engine.fetcher_for(&domain) else {
+        if let Some(error) = engine.unloaded_fetcher(&domain) {
+            return Err(ApiError::plugin_failed(error.to_string()));
+        }
         return Err(ApiError::invalid(
             "domain",
             format!(

@@ -13,6 +13,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{RoleServer as Server, ServerHandler};
+use tokio::sync::watch;
 
 use super::follow::Progress;
 use super::{call, resources, tools};
@@ -21,10 +22,13 @@ use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::inside::{Failure, Inside};
 use orbweaver_actors as actors;
-use orbweaver_engine::Kind;
+use orbweaver_engine::{Engine, Kind};
 
 /// How long a list waits for plugins that are still being compiled.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Changes of the plugins within this time are told as one: a start changes them many times.
+const TOGETHER: Duration = Duration::from_millis(500);
 
 const INSTRUCTIONS: &str = "Orbweaver fetches, crawls and extracts the web. `scan` reads one page; \
     `crawl` stores a site, then `crawl_pages` lists its pages and `page` reads one; `search` finds; \
@@ -75,13 +79,16 @@ impl Face {
                 call::endpoint(&self.inside, ctx, endpoint, arguments, progress.as_ref()).await;
             return Ok(done.into());
         }
-        if let Some(actor) = tools::actor(name) {
+        if let Some(actor_name) = tools::actor(name) {
             let engine = ctx.engine();
-            engine.await_plugin(Kind::Actor, actor).await;
-            if let Some(actor) = engine.actor(actor) {
+            engine.await_plugin(Kind::Actor, actor_name).await;
+            if let Some(actor) = engine.actor(actor_name) {
                 return Ok(call::actor(&self.inside, ctx, &actor, arguments)
                     .await
                     .into());
+            }
+            if let Some(error) = engine.unloaded(Kind::Actor, actor_name) {
+                return Err(ErrorData::internal_error(error.to_string(), None));
             }
         }
         // A protocol error, as the specification has it for unknown tools.
@@ -124,15 +131,19 @@ impl ServerHandler for Face {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if matches!(self.caller, Caller::Request) {
+        let Caller::Local(ctx) = &self.caller else {
             return;
-        }
+        };
+        let ctx = Arc::clone(ctx);
         let mut changes = self.app.pipeline.engine.changes();
+        let mut told = components(&ctx().engine());
         tokio::spawn(async move {
-            while changes.changed().await.is_ok() {
-                if context.peer.notify_tool_list_changed().await.is_err() {
+            while changed(&mut changes).await {
+                let now = components(&ctx().engine());
+                if now != told && context.peer.notify_tool_list_changed().await.is_err() {
                     return;
                 }
+                told = now;
             }
         });
     }
@@ -205,10 +216,10 @@ impl ServerHandler for Face {
         let mut changes = self.app.pipeline.engine.changes();
         loop {
             tokio::select! {
-                changed = changes.changed() => {
-                    let told = match changed {
-                        Ok(()) => context.sink().notify_tool_list_changed().await,
-                        Err(_) => return Ok(()),
+                is_changed = changed(&mut changes) => {
+                    let told = match is_changed {
+                        true => context.sink().notify_tool_list_changed().await,
+                        false => return Ok(()),
                     };
                     if told.is_err() {
                         return Ok(());
@@ -218,6 +229,22 @@ impl ServerHandler for Face {
             }
         }
     }
+}
+
+/// Waits for a change of the plugins, and for others that come soon after it; false once there is no engine.
+async fn changed(changes: &mut watch::Receiver<u64>) -> bool {
+    if changes.changed().await.is_err() {
+        return false;
+    }
+    tokio::time::sleep(TOGETHER).await;
+    changes.mark_unchanged();
+    true
+}
+
+/// The digests of the actors, which are tools.
+fn components(engine: &Engine) -> Vec<String> {
+    let actors = actors::directory(engine).into_iter();
+    actors.map(|actor| actor.digest).collect()
 }
 
 /// The API's error as an error of the protocol, for requests that have no result of their own for

@@ -10,6 +10,8 @@ use utoipa::openapi::{Paths, RefOr};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::error::ApiError;
+use crate::validate::shown;
 
 /// The forms of a list besides JSON: the end of their paths, which is also the value of the
 /// parameter `format`, and their content type.
@@ -24,29 +26,45 @@ pub(crate) fn with_forms(
 ) -> OpenApiRouter<App> {
     FORMS.iter().fold(router, |router, (form, _)| {
         let rewrite = map_request(async move |mut request: Request| {
-            if let Some(uri) = with_format(request.uri(), form) {
+            if let Some(uri) = with_format(request.uri(), form)? {
                 *request.uri_mut() = uri;
             }
-            request
+            Ok::<_, ApiError>(request)
         });
         router.route(&format!("{path}.{form}"), list.clone().layer(rewrite))
     })
 }
 
-fn with_format(uri: &Uri, form: &str) -> Option<Uri> {
+/// The URL with the form as a parameter.
+///
+/// # Errors
+/// When the query names another form.
+fn with_format(uri: &Uri, form: &str) -> Result<Option<Uri>, ApiError> {
+    let query = uri.query().unwrap_or_default();
+    let mut given = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "format");
+    if let Some((_, other)) = given.find(|(_, given)| given != form) {
+        let other = shown(&other);
+        let rule = format!("must be left out, or be {form}, as the path ends, not {other}");
+        return Err(ApiError::invalid("format", rule));
+    }
+    if form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "format") {
+        return Ok(None);
+    }
+    let query = match query {
+        "" => String::new(),
+        query => format!("{query}&"),
+    };
     let mut parts = uri.clone().into_parts();
-    let query = uri.query().map(|query| format!("{query}&"));
-    let query = query.unwrap_or_default();
     let target = format!("{}?{query}format={form}", uri.path());
-    parts.path_and_query = Some(target.parse().ok()?);
-    Uri::from_parts(parts).ok()
+    parts.path_and_query = target.parse().ok();
+    Ok(Uri::from_parts(parts).ok())
 }
 
-/// Describes the lists' forms as operations of their own, and JSON alone in the lists' own.
+/// Describes the lists' forms as operations of their own, besides the list's, which has all of them.
 pub(crate) fn describe_forms(paths: &mut Paths) {
     let mut forms = Vec::new();
-    for (path, item) in &mut paths.paths {
-        let Some(list) = &mut item.get else { continue };
+    for (path, item) in &paths.paths {
+        let Some(list) = &item.get else { continue };
         if !is_list(list) {
             continue;
         }
@@ -68,7 +86,6 @@ pub(crate) fn describe_forms(paths: &mut Paths) {
                 PathItem::new(utoipa::openapi::HttpMethod::Get, one),
             ));
         }
-        keep_content(list, "application/json");
     }
     paths.paths.extend(forms);
 }
@@ -99,9 +116,8 @@ mod tests {
     #[test]
     fn the_form_joins_the_query() {
         let rewritten = |uri: &str| {
-            with_format(&uri.parse().unwrap(), "csv")
-                .unwrap()
-                .to_string()
+            let uri = with_format(&uri.parse().unwrap(), "csv").unwrap();
+            uri.map(|uri| uri.to_string()).unwrap_or_default()
         };
         assert_eq!(
             rewritten("/v1/crawls/1/pages.csv"),
@@ -110,6 +126,13 @@ mod tests {
         assert_eq!(
             rewritten("/v1/crawls/1/pages.csv?limit=2"),
             "/v1/crawls/1/pages.csv?limit=2&format=csv"
+        );
+        assert_eq!(rewritten("/v1/crawls/1/pages.csv?format=csv"), "");
+        let other = "/v1/crawls/1/pages.csv?format=csv&format=json".parse();
+        let error = with_format(&other.unwrap(), "csv").unwrap_err();
+        assert_eq!(
+            error.message(),
+            "format: must be left out, or be csv, as the path ends, not json"
         );
     }
 }

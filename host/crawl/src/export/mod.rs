@@ -36,7 +36,7 @@ pub use orbweaver_blobs::BlobUrl;
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
-use orbweaver_pipeline::{Pipeline, ScanError, blocking};
+use orbweaver_pipeline::{Pipeline, ScanError, blocking_of};
 use orbweaver_store::Store;
 use orbweaver_store::crawl::Run;
 
@@ -118,7 +118,7 @@ impl Export {
                     self.writer = Some(writer);
                 }
                 Some(page) => {
-                    let written = blocking(move || {
+                    let written = blocking_of(writer.work(&page), move || {
                         writer.page(&page, &mut out)?;
                         Ok::<_, ScanError>((writer, out))
                     });
@@ -128,11 +128,12 @@ impl Export {
                 None => {
                     let more = self.pages.as_ref().is_some_and(Pages::more);
                     let next = more.then_some(self.end);
+                    let work = writer.end_work();
                     let finished = move || {
                         writer.end(next, &mut out)?;
                         Ok::<_, ScanError>(out)
                     };
-                    return Ok(Some(blocking(finished).await??.into()));
+                    return Ok(Some(blocking_of(work, finished).await??.into()));
                 }
             }
             if out.len() >= PIECE {

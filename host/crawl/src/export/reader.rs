@@ -12,6 +12,8 @@ use orbweaver_pipeline::{
 };
 use orbweaver_store::crawl::{PageRange, PageRecord, PageSummary, Run};
 use orbweaver_store::{Store, StoreError, StoredBody, StoredPage};
+use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::format::ExportFormat;
 use super::include::Include;
@@ -99,9 +101,10 @@ impl Pages {
         });
         let bodies_of = Arc::clone(&content);
         let stream = stream::try_unfold(rows, |mut rows| async move {
-            let read = rows.read().await?;
+            let read = to_its_end(async move { (rows.read().await, rows) });
+            let (read, rows) = read.await?;
             Ok::<_, StoreError>(
-                read.map(|read| (stream::iter(read).map(Ok::<_, StoreError>), rows)),
+                read?.map(|read| (stream::iter(read).map(Ok::<_, StoreError>), rows)),
             )
         })
         .try_flatten()
@@ -110,7 +113,8 @@ impl Pages {
             let content = Arc::clone(&bodies_of);
             async move {
                 // A failure ends the export, so the pages read before it are dropped.
-                content.with_bodies(rows.map_err(|error| error.1)?).await
+                let rows = rows.map_err(|error| error.1)?;
+                to_its_end(async move { content.with_bodies(rows).await }).await?
             }
         })
         // The next bodies arrive while those before them are read.
@@ -121,7 +125,7 @@ impl Pages {
             let content = Arc::clone(&content);
             async move {
                 let (row, body) = row?;
-                content.page(row, body).await
+                to_its_end(async move { content.page(row, body).await }).await?
             }
         })
         .buffered(AHEAD)
@@ -132,6 +136,19 @@ impl Pages {
     /// Whether there are pages behind the last one, once all are read.
     pub(super) fn more(&self) -> bool {
         self.more.load(Ordering::Relaxed)
+    }
+}
+
+/// Does work in a task of its own, which ends with the caller. What is read ahead is not polled while the
+/// receiver takes nothing: the work would keep its connection to the database from all others for as long.
+async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, StoreError> {
+    let mut task = JoinSet::new();
+    task.spawn(work.in_current_span());
+    match task.join_next().await {
+        Some(Ok(done)) => Ok(done),
+        Some(Err(_)) | None => Err(StoreError::Fault),
     }
 }
 

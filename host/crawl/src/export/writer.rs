@@ -45,6 +45,24 @@ impl Writer {
         }
     }
 
+    /// About the bytes that are read to write a page that is not cheap.
+    pub(super) fn work(&self, page: &ExportedPage) -> usize {
+        match self {
+            // All pages that were collected.
+            Self::Parquet(_) => usize::MAX,
+            _ => usize::try_from(page.bytes).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// The same of the end.
+    pub(super) const fn end_work(&self) -> usize {
+        match self {
+            Self::Ndjson | Self::Json { .. } | Self::Csv(_) => 0,
+            // Tables of contents, of up to 100,000 pages.
+            Self::Parquet(_) | Self::Zip(_) | Self::Warc(_) | Self::Wacz(_) => usize::MAX,
+        }
+    }
+
     pub(super) fn page(&mut self, page: &ExportedPage, out: &mut Vec<u8>) -> Result<(), ScanError> {
         match self {
             Self::Ndjson => {

@@ -82,6 +82,9 @@ pub async fn check(
             Err(PluginError::NotFound { .. }) => {
                 return Err(InvalidField::new(&name, not_loaded(pipeline, &hook.name)));
             }
+            Err(error @ PluginError::NotLoaded { .. }) => {
+                return Err(InvalidField::new(&name, error));
+            }
             Err(error) => {
                 let field = format!("hooks[{index}].config");
                 let Some(message) = error.invalid_input() else {

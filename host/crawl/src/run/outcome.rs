@@ -108,6 +108,7 @@ impl Crawler {
                 if self.helping.is_some() {
                     self.report_merged(&entry, target, chain);
                 } else {
+                    self.skip(SkipReason::Duplicate, 1);
                     // The page may not be written yet.
                     item.changes = vec![FrontierChange::Skipped {
                         seq: entry.seq,

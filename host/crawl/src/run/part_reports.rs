@@ -144,6 +144,7 @@ impl Crawler {
             }
             // The page may not be written yet.
             ReportedEnd::Merged(target) => {
+                self.skip(SkipReason::Duplicate, 1);
                 item.changes = vec![FrontierChange::Skipped {
                     seq,
                     redirect_to: Some(target),

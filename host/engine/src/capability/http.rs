@@ -149,6 +149,7 @@ impl HttpCapability {
         }
         check_url(&self.grants, &request.url)?;
         self.check_secrets(&request.secrets)?;
+        check_names(&request.headers, &request.secrets)?;
         let headers = request.headers.into_iter();
         let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value));
         Ok(FetchRequest {
@@ -181,6 +182,25 @@ impl HttpCapability {
         }
         Ok(())
     }
+}
+
+/// Refuses a header that is given as a secret and once more: a server may read either of them.
+fn check_names(headers: &[(String, String)], secrets: &[SecretHeader]) -> Result<(), CodedError> {
+    for (at, secret) in secrets.iter().enumerate() {
+        let name = secret.name.as_str();
+        let is_it = |other: &str| other.eq_ignore_ascii_case(name);
+        if headers.iter().any(|(other, _)| is_it(other)) {
+            return Err(CodedError::invalid(format!(
+                "secrets[{at}].name: the header `{name}` is among `headers`, too"
+            )));
+        }
+        if secrets.iter().take(at).any(|other| is_it(&other.name)) {
+            return Err(CodedError::invalid(format!(
+                "secrets[{at}].name: the header `{name}` is given twice"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a URL that is not http or https, or that the grants do not allow.
@@ -226,4 +246,41 @@ where
         })
         .try_collect()
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_plain_or_a_secret_and_not_both() {
+        let header = |name: &str| (name.to_owned(), "plain".to_owned());
+        let secret = |name: &str| SecretHeader {
+            name: name.to_owned(),
+            prefix: String::new(),
+            secret: "token".to_owned(),
+        };
+        let refused = |headers: &[&str], secrets: &[&str]| {
+            let headers: Vec<_> = headers.iter().copied().map(header).collect();
+            let secrets: Vec<_> = secrets.iter().copied().map(secret).collect();
+            check_names(&headers, &secrets).err()
+        };
+        assert_eq!(
+            refused(&["accept", "x-a", "x-a"], &["authorization", "x-b"]),
+            None
+        );
+        for (headers, secrets, why) in [
+            (
+                &["Authorization"][..],
+                &["x-b", "authorization"][..],
+                "`headers`",
+            ),
+            (&[], &["X-Key", "x-key"], "twice"),
+        ] {
+            let error = refused(headers, secrets).unwrap();
+            assert_eq!(error.code, ErrorCode::InvalidInput);
+            assert_eq!(error.field.as_deref(), Some("secrets[1].name"));
+            assert!(error.message.contains(why), "{error}");
+        }
+    }
 }

@@ -153,8 +153,8 @@ impl Engine {
             .await
     }
 
-    /// Runs the fetcher of a domain. `path` is the part after the domain, without a leading
-    /// slash; `params` is a JSON object.
+    /// Runs the fetcher of a domain, which it gets as its manifest lists it. `path` is the part after the
+    /// domain, without a leading slash; `params` is a JSON object.
     ///
     /// # Errors
     /// Same as [`Engine::run_actor`].
@@ -169,11 +169,12 @@ impl Engine {
         self.await_fetchers().await;
         let registry = self.inner.registry();
         let plugin = registry.fetcher(self.project(), domain).cloned();
-        let plugin = plugin.ok_or_else(|| PluginError::NotFound {
-            kind: "fetcher",
-            name: domain.to_owned(),
-        })?;
+        let plugin = plugin.ok_or_else(|| registry.missing_fetcher(self.project(), domain))?;
         self.check(&plugin, params).await?;
+        let domain = match &plugin.manifest.fetcher {
+            Some(info) => info.as_listed(domain),
+            None => domain.to_owned(),
+        };
         let invocation = Invocation::Fetch(domain.into(), path.into(), params.to_string().into());
         let called = (plugin, self.caller.clone());
         self.inner.run(called, invocation, host).await
@@ -264,9 +265,6 @@ impl Engine {
     fn find(&self, kind: Kind, name: &str) -> Result<Arc<Plugin>, PluginError> {
         let registry = self.inner.registry();
         let plugin = registry.get(self.project(), kind, name).cloned();
-        plugin.ok_or_else(|| PluginError::NotFound {
-            kind: kind.as_str(),
-            name: name.to_owned(),
-        })
+        plugin.ok_or_else(|| registry.missing(self.project(), kind, name))
     }
 }

@@ -43,23 +43,18 @@ impl Inner {
     ) -> (String, Vec<HookFailure>) {
         let (mut payload, mut failures) = (payload, Vec::new());
         for hook in hooks {
-            let plugin = self
-                .registry()
-                .get(project_of(caller), Kind::Hook, &hook.name)
-                .cloned();
+            let (registry, project) = (self.registry(), project_of(caller));
+            let plugin = registry.get(project, Kind::Hook, &hook.name).cloned();
             let result = match plugin {
                 Some(plugin) if !plugin.manifest.hooks.contains(&HookPoint::Deliver) => continue,
-                Some(plugin) => match plugin.admit(project_of(caller)) {
+                Some(plugin) => match plugin.admit(project) {
                     Ok(()) => {
                         let called = (plugin, caller.clone());
                         self.deliver(called, hook, delivery, &payload).await
                     }
                     Err(refused) => Err(refused),
                 },
-                None => Err(PluginError::NotFound {
-                    kind: Kind::Hook.as_str(),
-                    name: hook.name.clone(),
-                }),
+                None => Err(registry.missing(project, Kind::Hook, &hook.name)),
             };
             match result {
                 Ok(changed) => payload = changed,

@@ -150,10 +150,7 @@ impl Inner {
                 None => missing.push(HookFailure {
                     hook: hook.name.clone(),
                     point: first_of(points),
-                    error: PluginError::NotFound {
-                        kind: Kind::Hook.as_str(),
-                        name: hook.name.clone(),
-                    },
+                    error: registry.missing(project, Kind::Hook, &hook.name),
                 }),
             }
         }
@@ -332,7 +329,8 @@ impl Inner {
         task.await?
     }
 
-    /// Runs work on a worker thread; guests are interrupted if the future is dropped.
+    /// Runs work on a worker thread, with a slot for its guests, one after the other; they are interrupted if the
+    /// future is dropped.
     pub(crate) async fn in_pool<T: Send + 'static>(
         &self,
         lane: Lane,
@@ -342,7 +340,9 @@ impl Inner {
         let running = Arc::new(Running::default());
         let guard = CancelOnDrop(Arc::clone(&running));
         let (done, result) = oneshot::channel();
+        let runtime = Arc::clone(&self.runtime);
         self.pool_of(lane).spawn(lane.project(), move |_| {
+            let _slot = runtime.pool_slots.acquire();
             // Nobody waits any more if this fails.
             let _ = done.send(work(&running));
         });

@@ -127,6 +127,7 @@ impl Inner {
             on_demand,
             mut results,
         } = Groups::of(visible, calls, outputs);
+        let slot = self.runtime.pool_slots.acquire();
         let mut session = Session::new(&self.runtime, page);
         for group in pooled {
             let limits = group.plugin.limits;
@@ -134,6 +135,7 @@ impl Inner {
             results.extend(session.run(&group, begin));
         }
         drop(session);
+        drop(slot);
         for group in on_demand {
             let work = self.extract_on_demand(page, group);
             results.extend(self.tasks.handle().block_on(work));
@@ -213,11 +215,7 @@ impl Groups {
         let mut groups: Vec<RoleGroup> = Vec::new();
         for (place, call) in calls {
             let Some((plugin, role)) = visible.role(&call.role) else {
-                let error = PluginError::NotFound {
-                    kind: "extractor",
-                    name: call.role,
-                };
-                results.push((place, Err(error)));
+                results.push((place, Err(visible.missing_role(&call.role))));
                 continue;
             };
             let call = RoleCall {

@@ -7,16 +7,18 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::behind_string;
+use super::{behind_string, is_string};
 use crate::text::clean;
 
 /// Digits that a double can always hold.
 const SAFE_DIGITS: usize = 308;
+/// Bytes that are looked at in one go: every run of more than [`SAFE_DIGITS`] digits covers such a part.
+const PART: usize = 128;
 
 /// Whether each string and number of a text of valid syntax has a value; else where one has none.
 pub(super) fn check(json: &str) -> Result<(), String> {
     let bytes = json.as_bytes();
-    let is_plain = !may_have_large_number(bytes) || !has_large_number(bytes);
+    let is_plain = is_string(json) || !may_have_large_number(bytes) || !has_large_number(bytes);
     if is_plain && !has_surrogate(bytes) {
         return Ok(());
     }
@@ -39,16 +41,20 @@ fn has_surrogate(json: &[u8]) -> bool {
     memchr::memmem::find_iter(json, b"\\u").any(is_one)
 }
 
-/// Whether there may be a number with an exponent, or with very many digits. Counts instead of stopping at the
-/// first, and looks at strings too: both are faster.
+/// Whether there may be a number with an exponent, or with very many digits. Looks at strings too, and stops only
+/// after a part of the text: both are faster.
 fn may_have_large_number(json: &[u8]) -> bool {
     let next = json.get(1..).unwrap_or_default();
-    let is_exponent = |(a, b): &(&u8, &u8)| a.is_ascii_digit() && (**b | 0x20) == b'e';
-    if json.iter().zip(next).filter(is_exponent).count() > 0 {
-        return true;
-    }
-    // Every run of more than 308 digits covers one of these.
-    json.iter().step_by(SAFE_DIGITS).any(u8::is_ascii_digit)
+    let may_have = |(part, next): (&[u8], &[u8])| {
+        let (mut has_exponent, mut has_digits_only) = (false, true);
+        for (byte, next) in part.iter().zip(next) {
+            let is_digit = byte.is_ascii_digit();
+            has_exponent |= is_digit & ((*next | 0x20) == b'e');
+            has_digits_only &= is_digit;
+        }
+        has_exponent || has_digits_only
+    };
+    json.chunks(PART).zip(next.chunks(PART)).any(may_have)
 }
 
 /// Whether a number has an exponent or very many digits.
@@ -143,6 +149,16 @@ mod tests {
             let error = check(json).unwrap_err();
             assert!(error.contains(why), "{json}: {error}");
             assert!(error.contains(" at line 1 column "), "{json}: {error}");
+        }
+    }
+
+    #[test]
+    fn large_numbers_are_found_wherever_they_stand() {
+        for number in ["1e999".to_owned(), "9".repeat(SAFE_DIGITS + 2)] {
+            for before in 0..2 * PART {
+                let json = format!("[\"{}\",{number},0]", "x".repeat(before));
+                assert!(check(&json).is_err(), "{before} bytes before {number}");
+            }
         }
     }
 

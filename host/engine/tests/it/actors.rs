@@ -76,6 +76,13 @@ async fn a_fetcher_serves_its_domains_only() {
         items[1],
         json!({"url": "https://example.com/b", "size": 10, "params": {"q": 1}})
     );
+    // It gets the domain as it lists it, however the caller writes it.
+    let output = engine
+        .run_fetcher("WWW.Example.com.", "c", &json!({}), host.clone())
+        .await
+        .unwrap();
+    let items: serde_json::Value = serde_json::from_str(&output.json).unwrap();
+    assert_eq!(items[0]["url"], "https://example.com/c");
     // Serving a domain does not grant permission to fetch from it.
     let error = engine
         .run_fetcher("en.example.org", "a", &json!({}), host.clone())

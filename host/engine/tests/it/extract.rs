@@ -1,14 +1,17 @@
 //! Well-behaved extractors.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{
-    Engine, ErrorCode, Grants, Json, Kind, Page, PluginError, RoleCall, Source, manifest,
+    Engine, EngineConfig, ErrorCode, Grants, Json, Kind, Page, PluginError, RoleCall, Source,
+    manifest,
 };
 use serde_json::json;
 
 use crate::support::{
-    assert_good_still_runs, call, engine, engine_with, extract, fixture, load, page,
+    assert_good_still_runs, call, config, engine, engine_with, extract, fixture, load, page,
 };
 
 fn value(json: Result<Json, PluginError>) -> serde_json::Value {
@@ -52,6 +55,37 @@ async fn roles_of_one_component_share_an_instance_and_pages_do_not() {
             .collect();
         assert_eq!(calls, [Some(1), None, Some(2)]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn threads_wait_for_an_instance_where_the_pool_has_fewer_than_threads() {
+    let engine = Engine::new(EngineConfig {
+        max_instances: 1,
+        extractor_threads: 4,
+        ..config()
+    })
+    .unwrap();
+    load(&engine, &["good", "peek", "state-leak", "hook-tool"]).await;
+    let pages = (0..24).map(|at| {
+        let engine = match at % 2 {
+            0 => engine.clone(),
+            _ => engine.of_project(ProjectId(at)),
+        };
+        async move {
+            let roles = ["good", "peek", "good-too", "state-leak"].map(call);
+            engine.extract(&page(), roles.to_vec()).await
+        }
+    });
+    let pages = futures::future::join_all(pages);
+    let answers = tokio::time::timeout(Duration::from_secs(120), pages).await;
+    for answer in answers
+        .expect("no thread waits for ever")
+        .into_iter()
+        .flatten()
+    {
+        assert!(answer.is_ok(), "{:?}", answer.err());
+    }
+    assert_good_still_runs(&engine).await;
 }
 
 #[tokio::test]

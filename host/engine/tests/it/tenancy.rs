@@ -6,7 +6,7 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::manifest;
 use orbweaver_engine::{
     CallNote, CallOrigin, Engine, EngineConfig, FailedCall, HookPoint, HookPoints, HookUse,
-    JobContext, Journal, Kind, LoadError, LogLevel, PageParts, PageWork, Permissions,
+    JobContext, Journal, Kind, LoadError, LogLevel, PageParts, PageWork, Permissions, PluginError,
     ProjectPolicy, QuarantineTurn, RunRef, Source, Visit,
 };
 use serde_json::{Value, json};
@@ -88,6 +88,58 @@ async fn a_role_of_a_project_is_taken_for_it_alone() {
     let calls = |engine: &Engine, name| engine.plugin(Kind::Extractor, name).unwrap().calls;
     assert_eq!(calls(&engine, "good"), 0);
     assert_eq!(calls(&engine.of_project(OURS), "mine"), 1);
+}
+
+#[tokio::test]
+async fn the_instance_does_not_serve_in_place_of_what_could_not_be_loaded() {
+    let engine = Engine::new(config()).unwrap();
+    load(&engine, &["good", "good-fetcher", "hook-tool"]).await;
+    let (ours, others) = (engine.of_project(OURS), engine.of_project(OTHERS));
+    let not_loaded = |kind, name: &str| PluginError::NotLoaded {
+        kind,
+        name: name.to_owned(),
+        reason: "no room".to_owned(),
+    };
+    let refuse = |kind, name, component: Option<Vec<u8>>| {
+        let component = component.map(Arc::from);
+        engine.refuse_for_project(OURS, (kind, name), component, "no room")
+    };
+    let mine = extractor("mine", "good");
+    refuse(Kind::Extractor, "mine", Some(mine.clone())).await;
+    // Without its component its name alone is known.
+    refuse(Kind::Extractor, "good-too", None).await;
+    refuse(Kind::Fetcher, "fetch", Some(fixture("good-fetcher"))).await;
+    refuse(Kind::Hook, "tool", None).await;
+    for (role, name) in [("good", "mine"), ("good-too", "good-too")] {
+        let answer = ours.extract(&page(), vec![call(role)]).await.pop();
+        let expected = not_loaded("extractor", name);
+        assert_eq!(answer.unwrap().unwrap_err(), expected);
+        assert_eq!(ours.role(role), None);
+        assert_eq!(ours.unloaded_role(role), Some(expected));
+        assert!(role_seen(&others, role).await.is_some(), "it is ours alone");
+    }
+    assert!(ours.fetcher_for("example.com").is_none());
+    let expected = Some(not_loaded("fetcher", "fetch"));
+    assert_eq!(ours.unloaded_fetcher("WWW.example.com."), expected);
+    assert_eq!(ours.unloaded_fetcher("example.net"), None);
+    assert!(others.fetcher_for("example.com").is_some());
+    let checked = ours.check_input(Kind::Hook, "tool", &json!({})).await;
+    assert_eq!(checked.unwrap_err(), not_loaded("hook", "tool"));
+    let listed = ours.plugins().into_iter().map(|plugin| plugin.name);
+    assert_eq!(listed.collect::<Vec<_>>(), ["good", "good-fetcher"]);
+
+    engine.load_for_project(mine, OURS, policy()).await.unwrap();
+    assert_eq!(ours.role("good").unwrap().name, "mine");
+    for (kind, name) in [
+        (Kind::Extractor, "mine"),
+        (Kind::Extractor, "good-too"),
+        (Kind::Fetcher, "fetch"),
+        (Kind::Hook, "tool"),
+    ] {
+        assert!(engine.remove_for_project(OURS, kind, name), "{name}");
+    }
+    assert_eq!(ours.plugins().len(), 3);
+    assert!(role_seen(&ours, "good-too").await.is_some());
 }
 
 #[tokio::test]

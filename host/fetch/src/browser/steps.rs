@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 /// A step in a loaded page. There is none that runs a script.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "lowercase")]
+#[serde(tag = "type", rename_all = "lowercase", try_from = "Given")]
 #[schema(as = BrowserAction)]
 pub enum Action {
     /// Clicks the first element that matches, as soon as it is visible.
@@ -46,11 +46,7 @@ pub enum Action {
     /// Waits for an element, or for a time.
     Wait {
         /// Milliseconds.
-        #[serde(
-            default,
-            deserialize_with = "whole",
-            skip_serializing_if = "Option::is_none"
-        )]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(minimum = 1, maximum = 10_000)]
         milliseconds: Option<u64>,
         /// A CSS selector that an element has to match.
@@ -60,6 +56,72 @@ pub enum Action {
     },
     /// Takes a screenshot, with the request's options of screenshots.
     Screenshot {},
+}
+
+/// A step as it is written. Of an enum with a tag serde keeps a copy until it knows the tag, and what is
+/// wrong or unknown in the copy has no path.
+#[derive(Deserialize)]
+struct Given {
+    #[serde(rename = "type")]
+    kind: Kind,
+    selector: Option<String>,
+    text: Option<String>,
+    key: Option<String>,
+    direction: Option<ScrollDirection>,
+    #[serde(default, deserialize_with = "whole")]
+    milliseconds: Option<u64>,
+}
+
+/// The kind of a step.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Click,
+    Type,
+    Press,
+    Scroll,
+    Wait,
+    Screenshot,
+}
+
+impl TryFrom<Given> for Action {
+    type Error = String;
+
+    /// An error has the words of serde for a member that is missing.
+    fn try_from(given: Given) -> Result<Self, String> {
+        let Given {
+            kind,
+            selector,
+            text,
+            key,
+            direction,
+            milliseconds,
+        } = given;
+        let needed = |member: Option<String>, name: &str| {
+            member.ok_or_else(|| format!("missing field `{name}`"))
+        };
+        Ok(match kind {
+            Kind::Click => Self::Click {
+                selector: needed(selector, "selector")?,
+            },
+            Kind::Type => Self::Type {
+                selector: needed(selector, "selector")?,
+                text: needed(text, "text")?,
+            },
+            Kind::Press => Self::Press {
+                key: needed(key, "key")?,
+            },
+            Kind::Scroll => Self::Scroll {
+                direction,
+                selector,
+            },
+            Kind::Wait => Self::Wait {
+                milliseconds,
+                selector,
+            },
+            Kind::Screenshot => Self::Screenshot {},
+        })
+    }
 }
 
 /// Where a page is scrolled to.

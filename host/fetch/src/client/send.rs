@@ -76,9 +76,12 @@ impl Client {
             let mut request = request.clone();
             let mut watch = Watch {
                 connection: Some(capture_connection(&mut request)),
+                is_silent: true,
                 wasted,
             };
-            match self.hyper.request(request).await {
+            let answer = self.hyper.request(request).await;
+            watch.is_silent = false;
+            match answer {
                 Ok(response) => {
                     watch.connection = None;
                     return Ok(Response::of(response));
@@ -106,6 +109,8 @@ fn is_unread(error: &legacy::Error) -> bool {
 /// Tells what a request's connection has received if there is no response.
 struct Watch<'a> {
     connection: Option<CaptureConnection>,
+    /// Neither a response nor an error has come.
+    is_silent: bool,
     wasted: &'a (dyn Fn(u64) + Sync),
 }
 
@@ -116,6 +121,10 @@ impl Drop for Watch<'_> {
         };
         let mut extras = http::Extensions::new();
         if let Some(connected) = connection.connection_metadata().as_ref() {
+            if self.is_silent {
+                // Requests of HTTP/2 share a connection. If it is dead, all that follow would wait in vain, too.
+                connected.poison();
+            }
             connected.get_extras(&mut extras);
         }
         if let Some(info) = extras.get::<Info>() {

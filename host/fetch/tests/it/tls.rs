@@ -1,7 +1,8 @@
+use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{FetchConfig, Fetcher, Method, Request, SubKind};
 use orbweaver_origin::{Certificates, Flaw, TlsOrigin};
 
-use crate::support::{config, get, with_config};
+use crate::support::{config, config_with, get, with_config};
 
 async fn served(flaw: Flaw) -> (Fetcher, TlsOrigin) {
     let certificates = Certificates::new().unwrap();
@@ -94,6 +95,23 @@ async fn fault_21_a_server_that_keeps_resetting_is_a_typed_error() {
         );
         assert_eq!(origin.requests(), 1, "a POST is never repeated");
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_gave_no_answer_in_time_is_not_used_again() {
+    let certificates = Certificates::new().unwrap();
+    let origin = TlsOrigin::start(&certificates, Flaw::Http2Silence)
+        .await
+        .unwrap();
+    let fetcher = with_config(FetchConfig {
+        extra_roots: vec![certificates.root()],
+        ..config_with(|limits| limits.first_byte_ms = Millis(3_000))
+    });
+    let url = origin.url("secure.example");
+    let error = get(&fetcher, &url).await.unwrap_err();
+    assert_eq!(error.kind.as_str(), "timeout", "{error}");
+    let response = get(&fetcher, &url).await.unwrap();
+    assert_eq!(&response.body[..], b"secure");
 }
 
 #[tokio::test]

@@ -84,13 +84,17 @@ impl Lock {
     /// Another digest.
     pub fn check(&self, reference: &Reference, digest: &Digest) -> Result<()> {
         let source = reference.source();
-        let known = self.plugins.iter().find(|locked| locked.source == source);
-        match known {
-            Some(locked) if locked.digest != digest.as_str() => bail!(
+        let known = || self.plugins.iter().filter(|locked| locked.source == source);
+        // A tag under which a plugin of another name was stored since has a line for each.
+        if known().any(|locked| locked.digest == digest.as_str()) {
+            return Ok(());
+        }
+        match known().next() {
+            Some(locked) => bail!(
                 "{source} is {digest} now, and the lock file has {}; --update installs it",
                 locked.digest
             ),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -174,6 +178,20 @@ mod tests {
         lock.set(locked("a.wasm", "oci://a.example/a:2", &new));
         assert!(lock.check(&one, &new).is_ok());
         assert_eq!(lock.plugins().len(), 2);
+    }
+
+    #[test]
+    fn a_tag_that_named_two_plugins_is_known_with_both() {
+        let source = "oci://a.example/a:1";
+        let of = |content: &[u8]| Digest::of(content);
+        let mut lock = Lock::default();
+        lock.set(locked("a.wasm", source, &of(b"first")));
+        let reference: Reference = source.parse().unwrap();
+        assert!(lock.check(&reference, &of(b"second")).is_err());
+        // It was installed with --update.
+        lock.set(locked("b.wasm", source, &of(b"second")));
+        assert!(lock.check(&reference, &of(b"second")).is_ok());
+        assert!(lock.check(&reference, &of(b"third")).is_err());
     }
 
     #[test]

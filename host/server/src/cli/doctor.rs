@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use orbweaver_engine::has_bundle;
-use orbweaver_store::Store;
+use orbweaver_engine::{Engine, has_bundle};
+use orbweaver_store::{Store, StoreError};
 
 use super::out::out;
 use super::{Common, ready};
@@ -151,9 +151,18 @@ async fn bodies(config: &Config) -> Finding {
         Ok(None) => return finding(what, State::Good, "in the database"),
         Err(error) => return finding(what, State::Bad, format!("{error:#}")),
     };
-    // Listing also finds that the bucket does not exist.
-    match blobs.list(None, 1).await {
-        Ok(_) => finding(what, State::Good, format!("in {url}")),
+    let judged = match Store::open(&config.store_options()).await {
+        Ok(store) => {
+            let judged = store.judge_blobs(&blobs).await.map(drop);
+            store.close().await;
+            judged
+        }
+        // The finding of the database says why. Listing also finds that the bucket does not exist.
+        Err(_) => blobs.list(None, 1).await.map(drop).map_err(Into::into),
+    };
+    match judged {
+        Ok(()) => finding(what, State::Good, format!("in {url}")),
+        Err(StoreError::Open(why)) => finding(what, State::Bad, why),
         Err(error) => finding(what, State::Bad, format!("{url}: {error}")),
     }
 }
@@ -181,21 +190,29 @@ async fn plugins(config: &Config) -> Finding {
         let why = format!("plugins.roles.{role}: no plugin `{name}` provides this role");
         return finding(what, State::Bad, why);
     }
+    match unprovided(&engine, &place) {
+        None => {
+            let count = engine.plugins().len();
+            finding(what, State::Good, format!("{count} in {place}"))
+        }
+        Some(why) => finding(what, State::Bad, why),
+    }
+}
+
+/// Says which of the roles that every page is asked for no plugin has, and how to get one; none where
+/// all have a plugin. `place` is where plugins are loaded from.
+pub(super) fn unprovided(engine: &Engine, place: &str) -> Option<String> {
     let missing: Vec<&str> = ["markdown", "article", "metadata", "signals", "links"]
         .into_iter()
         .filter(|role| engine.role(role).is_none())
         .collect();
-    if missing.is_empty() {
-        let count = engine.plugins().len();
-        finding(what, State::Good, format!("{count} in {place}"))
-    } else {
-        let roles = missing.join(", ");
-        finding(
-            what,
-            State::Bad,
-            format!("no plugin in {place} provides {roles}; `cargo xtask plugins` builds them"),
+    let roles = missing.join(", ");
+    (!missing.is_empty()).then(|| {
+        format!(
+            "no plugin in {place} provides {roles}; `cargo xtask plugins` builds them into \
+             target/plugins, and --plugin-dir (ORBWEAVER_PLUGIN_DIR) names the folder that has them"
         )
-    }
+    })
 }
 
 /// Where plugins are loaded from, for messages.

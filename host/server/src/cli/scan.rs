@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use orbweaver_core::content;
+use orbweaver_core::guard::parse_strict;
 use orbweaver_engine::{EngineConfig, Kind, file_name};
 use orbweaver_fetch::{Request, SubKind};
 use orbweaver_store::CloudMode;
@@ -55,7 +56,7 @@ pub(super) struct Scan {
     #[arg(long, short)]
     fail: bool,
     /// URL of the file's content: base of its relative links.
-    #[arg(long, value_name = "URL", default_value = "https://example.com/")]
+    #[arg(long, value_name = "URL", default_value = "https://example.com/", value_parser = file_url)]
     url: String,
     /// Markdown without navigation, footer and sidebars.
     #[arg(long)]
@@ -91,6 +92,15 @@ enum Format {
     StructuredData,
     /// One link per line: URL, tab, text.
     Links,
+}
+
+/// The URL of a file's content. It is not fetched, so that it may be one of a private network.
+fn file_url(given: &str) -> Result<String, String> {
+    if !is_url(given) {
+        return Err("must start with http:// or https://".to_owned());
+    }
+    let checked = parse_strict(given).map_err(|refusal| refusal.to_string());
+    checked.map(|_| given.trim().to_owned())
 }
 
 impl Format {

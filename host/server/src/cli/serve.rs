@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Common;
+use super::doctor;
 use super::out::{OutError, out};
 use crate::config::{Config, load};
 use crate::insecure_settings::insecure_settings;
@@ -95,8 +96,20 @@ async fn start(service: Service) -> anyhow::Result<Running> {
         tracing::warn!(setting = setting.name, "{}", setting.message);
     }
     let running = serve::start(service).await?;
+    tokio::spawn(warn_of_plugins(running.service().clone()));
     let _ = greet(running.service().config(), running.address, first.as_ref());
     Ok(running)
+}
+
+/// Warns if pages will lack what every page is asked for, once all plugins are loaded: the service starts
+/// without a plugin too, because the folder is watched and plugins may be uploaded.
+async fn warn_of_plugins(service: Service) {
+    let engine = &service.pipeline.engine;
+    engine.await_all().await;
+    let place = doctor::plugin_place(service.config());
+    if let Some(why) = doctor::unprovided(engine, &place) {
+        tracing::warn!("{why}; until then, these fields of scans and crawls are null");
+    }
 }
 
 /// Shows the key at once: no later start shows it, and this one may still fail.

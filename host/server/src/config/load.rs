@@ -389,11 +389,12 @@ mod tests {
             ("fetch.limits.idle_ms", 86_400_000_u64),
             ("plugins.extractor_threads", 1_024),
             ("plugins.max_actors", 65_536),
+            ("plugins.max_instances", 16_384),
             ("database.writer_queue", 1 << 24),
             ("rendering.concurrent", 1_024),
         ] {
             Jail::expect_with(|jail| {
-                jail.set_env(variable(setting), u64::MAX.to_string());
+                jail.set_env(variable(setting), (most + 1).to_string());
                 assert_eq!(refused(None), format!("{setting}: must be at most {most}"));
                 Ok(())
             });

@@ -64,6 +64,12 @@ pub(super) fn check(config: &Config) -> Result<(), InvalidSetting> {
             config.plugins.max_actors as u64,
             65_536,
         ),
+        // Each has four GiB of addresses, and a process 128 TiB.
+        (
+            "plugins.max_instances",
+            config.plugins.max_instances.into(),
+            16_384,
+        ),
         (
             "database.writer_queue",
             config.database.writer_queue as u64,

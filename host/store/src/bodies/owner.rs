@@ -28,13 +28,26 @@ impl Store {
                 )),
             };
         };
+        if !self.judge_blobs(blobs).await? {
+            let id = self.database_id(blobs).await?;
+            blobs.set_owner(&id).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the blob store has this database's mark; `false` if it is new. Only reads.
+    ///
+    /// # Errors
+    /// As [`join_blobs`](Self::join_blobs).
+    #[crate::boxed]
+    pub async fn judge_blobs(&self, blobs: &Blobs) -> Result<bool, StoreError> {
         // Some stores say of a missing bucket only that it lacks the object.
         blobs.list(None, 1).await?;
         let owner = blobs.owner().await?;
-        let id = self.database_id(blobs).await?;
+        let id = self.known_database_id().await?;
         let url = &blobs.options().url;
         match owner {
-            Some(owner) if owner == id => Ok(()),
+            Some(owner) if Some(&owner) == id.as_ref() => Ok(true),
             Some(_) => Err(StoreError::Open(format!(
                 "--blobs (ORBWEAVER_BLOBS): {url} belongs to another database, as its object \
                  {MARKER} says; give each database a prefix of its own"
@@ -43,7 +56,7 @@ impl Store {
                 "--blobs (ORBWEAVER_BLOBS): {url} lacks the bodies of this database; correct the \
                  URL, or copy all objects there from the old place, {MARKER} too"
             ))),
-            None => Ok(blobs.set_owner(&id).await?),
+            None => Ok(false),
         }
     }
 
@@ -55,6 +68,16 @@ impl Store {
                 .await?
         });
         Ok(found.is_some())
+    }
+
+    /// The database's id, if a node has made it.
+    async fn known_database_id(&self) -> Result<Option<String>, StoreError> {
+        Ok(read!(self.db, pool => {
+            sqlx::query_scalar("SELECT value FROM settings WHERE name = $1")
+                .bind(DATABASE_ID)
+                .fetch_optional(pool)
+                .await?
+        }))
     }
 
     /// The database's id, which the first node makes.

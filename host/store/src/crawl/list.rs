@@ -1,5 +1,7 @@
 //! Queues a run, with the URLs of its list if it has one.
 
+use tokio::sync::Semaphore;
+
 use super::errors::FailedUrl;
 use super::frontier::NewFrontier;
 use super::keys::KeyUse;
@@ -7,6 +9,12 @@ use crate::db::transact;
 use crate::error::StoreError;
 use crate::runs::{Created, Lease, NewRun};
 use crate::store::Store;
+
+/// URLs above which a list is long: its transaction takes a noticeable time.
+const LONG: usize = 4_000;
+/// Long lists are written one after the other. SQLite has one writer, which takes what waits in its order: many
+/// lists at once would stand before the writes of all other projects.
+static LONG_TURN: Semaphore = Semaphore::const_new(1);
 
 impl Store {
     /// As [`queue_run`](Self::queue_run), for a run whose URLs are known: they are in its frontier
@@ -20,6 +28,10 @@ impl Store {
         urls: &[NewFrontier],
         refused: &[FailedUrl],
     ) -> Result<Created, StoreError> {
+        let _turn = match urls.len() + refused.len() > LONG {
+            true => LONG_TURN.acquire().await.ok(),
+            false => None,
+        };
         transact!(self.db, tx => {
             // Without the lock, two requests could both use the last free place.
             sql::projects::lock(tx, new.project).await?;

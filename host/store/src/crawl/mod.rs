@@ -8,6 +8,7 @@ mod hosts;
 pub(crate) mod keys;
 mod list;
 pub(crate) mod notes;
+mod skipped;
 
 pub use crate::pages::{
     CrawledPage, DifferentPage, LinkRows, LinkSlice, LinkedPage, NewRecord, Orphan, PackedLinks,
@@ -25,3 +26,4 @@ pub use frontier::{FrontierChange, FrontierRow, KnownRow, LentUrl, NewFrontier};
 pub use hosts::HostSlot;
 pub use keys::KeyUse;
 pub use notes::{FailurePlace, NewNote, NoteKind, RunFailure, RunNote};
+pub use skipped::{DuplicateUrl, SkippedPlace, SkippedUrl};

@@ -219,6 +219,29 @@ impl Store {
         Ok(rows.into_iter().map(RunNote::from).collect())
     }
 
+    /// How many notes of one kind a run of the project has after `after`.
+    pub(super) async fn count_notes(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        kind: NoteKind,
+        after: i64,
+    ) -> Result<u64, StoreError> {
+        let count: i64 = read_replica!(self, pool => {
+            sqlx::query_scalar(
+                "SELECT count(*) FROM run_notes
+                 WHERE run_id = $1 AND kind = $2 AND id > $3 AND project_id = $4",
+            )
+            .bind(run.get())
+            .bind(kind.as_str())
+            .bind(after)
+            .bind(project.get())
+            .fetch_one(pool)
+            .await?
+        });
+        Ok(count.unsigned_abs())
+    }
+
     /// How many notes a run has.
     #[crate::boxed]
     pub async fn count_run_notes(&self, run: RunId) -> Result<u64, StoreError> {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use sqlx::postgres::PgPool;
 use sqlx::sqlite::SqlitePool;
 
 use super::checkpoint::Checkpoints;
 use super::write::WriteConnection;
+use crate::error::StoreError;
 use crate::presence::Presence;
 
 /// The database in use. SQLite has a single connection for writes, so that writers wait for it
@@ -33,6 +35,29 @@ impl Lite {
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
+}
+
+/// Begins a transaction of PostgreSQL. A node that stalls in the middle of one (a paused machine, a network that
+/// drops packets) is not seen to be gone by the server, which would keep its locks for hours: the session
+/// ends, and other nodes go on. The server counts the time until a statement has arrived whole, and one may have the
+/// bodies of many pages, so this is longer than a lease.
+pub(crate) const BEGIN: &str = if cfg!(test) {
+    "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '2s'"
+} else {
+    "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '30s'"
+};
+
+/// How long PostgreSQL may take for a transaction or a read. Many times what the slowest one needs: a
+/// connection whose other end is gone without a word gives neither an answer nor an error.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 300 });
+
+/// The error of a connection that did not answer within [`PATIENCE`].
+pub(crate) fn unanswered() -> StoreError {
+    let late = std::io::Error::new(
+        std::io::ErrorKind::TimedOut,
+        format!("no answer of PostgreSQL within {PATIENCE:?}"),
+    );
+    sqlx::Error::Io(late).into()
 }
 
 /// Defines the same statements for SQLite and for PostgreSQL.
@@ -88,7 +113,9 @@ macro_rules! read {
             }
             $crate::db::Db::Pg(pool) => {
                 let $pool = pool;
-                $body
+                let read = async { Ok::<_, $crate::StoreError>($body) };
+                let done = tokio::time::timeout($crate::db::PATIENCE, read).await;
+                done.unwrap_or_else(|_| Err($crate::db::unanswered()))?
             }
         }
     };
@@ -167,28 +194,138 @@ macro_rules! transact {
                 result
             }
             $crate::db::Db::Pg(pool) => {
-                let mut transaction = pool.begin().await?;
-                let result: Result<_, $crate::StoreError> = async {
-                    #[allow(unused_imports, reason = "the body may use only its own statements")]
-                    use $crate::sql::pg as sql;
-                    let $tx = &mut *transaction;
-                    $body
-                }
-                .await;
-                match result {
-                    Ok(value) => transaction
-                        .commit()
-                        .await
-                        .map(|()| value)
-                        .map_err(Into::into),
-                    Err(error) => {
-                        transaction.rollback().await?;
-                        Err(error)
+                use sqlx::Connection as _;
+                let mut connection = pool.acquire().await?;
+                let done = tokio::time::timeout($crate::db::PATIENCE, async {
+                    let mut transaction = connection.begin_with($crate::db::BEGIN).await?;
+                    let result: Result<_, $crate::StoreError> = async {
+                        #[allow(
+                            unused_imports,
+                            reason = "the body may use only its own statements"
+                        )]
+                        use $crate::sql::pg as sql;
+                        let $tx = &mut *transaction;
+                        $body
                     }
-                }
+                    .await;
+                    match result {
+                        Ok(value) => transaction
+                            .commit()
+                            .await
+                            .map(|()| value)
+                            .map_err($crate::StoreError::from),
+                        Err(error) => {
+                            transaction.rollback().await?;
+                            Err(error)
+                        }
+                    }
+                })
+                .await;
+                done.unwrap_or_else(|_| {
+                    // Nothing answers on it any more, and the next user would wait as long.
+                    connection.close_on_drop();
+                    Err($crate::db::unanswered())
+                })
             }
         }
     };
 }
 
 pub(crate) use {per_database, read, read_replica, transact};
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use orbweaver_postgres::Postgres;
+    use sqlx::postgres::PgPoolOptions;
+
+    use super::*;
+
+    /// A database with one row, over one connection.
+    async fn one_row() -> (String, PgPool) {
+        let url = Postgres::shared().database().unwrap();
+        let pool = one(&url).await;
+        sqlx::raw_sql("CREATE TABLE t (n BIGINT); INSERT INTO t VALUES (0)")
+            .execute(&pool)
+            .await
+            .unwrap();
+        (url, pool)
+    }
+
+    async fn one(url: &str) -> PgPool {
+        let one = PgPoolOptions::new().max_connections(1);
+        one.connect(url).await.unwrap()
+    }
+
+    async fn add(db: &Db) -> Result<i64, StoreError> {
+        transact!(db, tx => {
+            Ok(sqlx::query_scalar("UPDATE t SET n = n + 1 RETURNING n").fetch_one(&mut *tx).await?)
+        })
+    }
+
+    #[tokio::test]
+    async fn a_node_that_stalls_in_a_transaction_keeps_no_row_from_others() {
+        let (url, stalled) = one_row().await;
+        let mut transaction = stalled.begin_with(BEGIN).await.unwrap();
+        sqlx::query("UPDATE t SET n = n + 1")
+            .execute(&mut *transaction)
+            .await
+            .unwrap();
+        // Its update is undone, and this one comes through.
+        let other = Db::Pg(one(&url).await);
+        let added = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                match add(&other).await {
+                    Err(error) if error.is_transient() => {}
+                    done => break done,
+                }
+            }
+        });
+        assert_eq!(added.await.unwrap().unwrap(), 1);
+        // Awake again, it is told so, and may do its work again.
+        let late = sqlx::query("UPDATE t SET n = n + 1").execute(&mut *transaction);
+        let error = StoreError::from(late.await.unwrap_err());
+        assert!(error.is_transient(), "{error}");
+        drop(transaction);
+        assert_eq!(add(&Db::Pg(stalled)).await.unwrap(), 2);
+    }
+
+    async fn bound(db: &Db) -> Result<String, StoreError> {
+        transact!(db, tx => {
+            Ok(sqlx::query_scalar("SELECT current_setting('idle_in_transaction_session_timeout')")
+                .fetch_one(&mut *tx)
+                .await?)
+        })
+    }
+
+    #[tokio::test]
+    async fn every_transaction_has_that_bound() {
+        let (_, pool) = one_row().await;
+        assert_eq!(bound(&Db::Pg(pool)).await.unwrap(), "2s");
+    }
+
+    async fn add_and_hang(db: &Db) -> Result<(), StoreError> {
+        transact!(db, tx => {
+            sqlx::query("UPDATE t SET n = n + 1").execute(&mut *tx).await?;
+            pending().await
+        })
+    }
+
+    async fn read_and_hang(db: &Db) -> Result<(), StoreError> {
+        read!(db, _pool => pending::<()>().await);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_gives_no_answer_is_an_error_and_is_replaced() {
+        let (_, pool) = one_row().await;
+        let db = Db::Pg(pool);
+        let error = add_and_hang(&db).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        assert!(error.to_string().contains("no answer"), "{error}");
+        let error = read_and_hang(&db).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        assert_eq!(add(&db).await.unwrap(), 1);
+    }
+}

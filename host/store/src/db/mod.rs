@@ -6,7 +6,9 @@ mod migrations;
 mod statement;
 mod write;
 
-pub(crate) use dispatch::{Db, Lite, per_database, read, read_replica, transact};
+pub(crate) use dispatch::{
+    BEGIN, Db, Lite, PATIENCE, per_database, read, read_replica, transact, unanswered,
+};
 pub(crate) use statement::{by_project, none_of, number, pieces, signed, storable};
 
 use std::path::Path;

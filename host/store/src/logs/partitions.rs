@@ -14,6 +14,7 @@
 use chrono::DateTime;
 use sqlx::postgres::{PgConnection, PgPool};
 
+use crate::db::BEGIN;
 use crate::error::StoreError;
 
 /// A day in milliseconds.
@@ -124,7 +125,7 @@ async fn alone(
     pool: &PgPool,
     step: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
 ) -> Result<Option<()>, StoreError> {
-    let mut transaction = pool.begin().await?;
+    let mut transaction = pool.begin_with(BEGIN).await?;
     let is_free: bool = sqlx::query_scalar(ALONE)
         .fetch_one(&mut *transaction)
         .await?;

@@ -48,6 +48,23 @@ const MAX_URL_BYTES: usize = 64 << 10;
 /// Differing pages that are read for these.
 const MOST_ROWS: i64 = 1_000;
 
+/// A query of [`classes!`] with its parameters, `$1` to `$10`.
+macro_rules! of_pair {
+    ($project:expr, $pair:expr, $sql:expr) => {
+        sqlx::query_as($sql)
+            .bind($pair.old.get())
+            .bind($pair.new.get())
+            .bind($project.get())
+            .bind($pair.monitor())
+            .bind($pair.absence as i64)
+            .bind(i64::from($pair.new_short))
+            .bind($pair.depth)
+            .bind($pair.carried[0])
+            .bind($pair.carried[1])
+            .bind($pair.carried[2])
+    };
+}
+
 /// A page of only one run, or of two with different content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferentPage {
@@ -127,22 +144,12 @@ impl Store {
         };
         let pair = self.compared(&old, &new).await?;
         let rows: Vec<DiffRow> = read_replica!(self, pool => {
-            sqlx::query_as(concat!(
+            of_pair!(project, pair, concat!(
                 "SELECT class, url, old_hash, new_hash, old_status, new_status, old_page, new_page
                  FROM (", classes!(), ") pages
                  WHERE class IN ('added', 'removed', 'changed', 'gone', 'unvisited', 'unavailable')
                  ORDER BY id"
             ))
-            .bind(pair.old.get())
-            .bind(pair.new.get())
-            .bind(project.get())
-            .bind(pair.monitor())
-            .bind(pair.absence as i64)
-            .bind(i64::from(pair.new_short))
-            .bind(pair.depth)
-            .bind(pair.carried[0])
-            .bind(pair.carried[1])
-            .bind(pair.carried[2])
             .fetch_all(pool)
             .await?
         });
@@ -180,14 +187,10 @@ impl Store {
         new: RunId,
         early: bool,
     ) -> Result<Option<DiffCounts>, StoreError> {
-        let Some((old, new)) = self.pair(project, old, new).await? else {
-            return Ok(None);
-        };
-        let mut pair = self.compared(&old, &new).await?;
-        if early {
-            pair.cut();
+        match self.pair_at_end(project, old, new, early).await? {
+            Some(pair) => self.count(project, &pair).await.map(Some),
+            None => Ok(None),
         }
-        self.count(project, &pair).await.map(Some)
     }
 
     /// URLs of the first pages that differ between two runs, in the order of storing, and after them of
@@ -204,29 +207,15 @@ impl Store {
             complete: true,
             ..DiffUrls::default()
         };
-        let Some((old, new)) = self.pair(project, old, new).await? else {
+        let Some(pair) = self.pair_at_end(project, old, new, early).await? else {
             return Ok(urls);
         };
-        let mut pair = self.compared(&old, &new).await?;
-        if early {
-            pair.cut();
-        }
         let rows: Vec<UrlRow> = read_replica!(self, pool => {
-            sqlx::query_as(concat!(
+            of_pair!(project, pair, concat!(
                 "SELECT class, url FROM (", classes!(), ") pages
                  WHERE class IN ('added', 'removed', 'changed', 'gone', 'unavailable')
                  ORDER BY CASE class WHEN 'unavailable' THEN 1 ELSE 0 END, id LIMIT $11"
             ))
-            .bind(pair.old.get())
-            .bind(pair.new.get())
-            .bind(project.get())
-            .bind(pair.monitor())
-            .bind(pair.absence as i64)
-            .bind(i64::from(pair.new_short))
-            .bind(pair.depth)
-            .bind(pair.carried[0])
-            .bind(pair.carried[1])
-            .bind(pair.carried[2])
             .bind(MOST_ROWS)
             .fetch_all(pool)
             .await?
@@ -251,21 +240,29 @@ impl Store {
         Ok(urls)
     }
 
+    /// Two runs of the project, compared; `early` as for [`count_diff`](Self::count_diff).
+    async fn pair_at_end(
+        &self,
+        project: ProjectId,
+        old: RunId,
+        new: RunId,
+        early: bool,
+    ) -> Result<Option<Pair>, StoreError> {
+        let Some((old, new)) = self.pair(project, old, new).await? else {
+            return Ok(None);
+        };
+        let mut pair = self.compared(&old, &new).await?;
+        if early {
+            pair.cut();
+        }
+        Ok(Some(pair))
+    }
+
     async fn count(&self, project: ProjectId, pair: &Pair) -> Result<DiffCounts, StoreError> {
         let rows: Vec<Count> = read_replica!(self, pool => {
-            sqlx::query_as(concat!(
+            of_pair!(project, pair, concat!(
                 "SELECT class, count(*) AS pages FROM (", classes!(), ") pages GROUP BY class"
             ))
-            .bind(pair.old.get())
-            .bind(pair.new.get())
-            .bind(project.get())
-            .bind(pair.monitor())
-            .bind(pair.absence as i64)
-            .bind(i64::from(pair.new_short))
-            .bind(pair.depth)
-            .bind(pair.carried[0])
-            .bind(pair.carried[1])
-            .bind(pair.carried[2])
             .fetch_all(pool)
             .await?
         });

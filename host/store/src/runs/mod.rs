@@ -95,7 +95,7 @@ pub enum SkipReason {
     Depth,
     /// A budget of the run is exhausted.
     Budget,
-    /// Another URL redirects to it.
+    /// Another URL redirects to it, or it redirects to a page that another URL has.
     Duplicate,
     /// A hook of the crawl request left it out.
     Hook,

@@ -19,6 +19,12 @@ const PLACES: &str = "
            count(CASE WHEN lease_until < $2 THEN 1 END) AS taken
     FROM runs WHERE status IN ('queued', 'running') AND project_id + 0 = $1";
 
+/// Number of queued and running runs of a project that have a slot: $1 project, $2 [`HELD`]. `+ 0` as in
+/// [`PLACES`].
+const TAKEN: &str = "
+    SELECT count(*) FROM runs
+    WHERE status IN ('queued', 'running') AND lease_until < $2 AND project_id + 0 = $1";
+
 #[derive(sqlx_macros::FromRow)]
 struct Places {
     held: i64,
@@ -55,14 +61,11 @@ per_database! {
         conn: &mut Conn,
         project: ProjectId,
     ) -> Result<u64, StoreError> {
-        let taken: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM runs
-             WHERE status IN ('queued', 'running') AND lease_until < $2 AND project_id + 0 = $1",
-        )
-        .bind(project.get())
-        .bind(HELD)
-        .fetch_one(&mut *conn)
-        .await?;
+        let taken: i64 = sqlx::query_scalar(TAKEN)
+            .bind(project.get())
+            .bind(HELD)
+            .fetch_one(&mut *conn)
+            .await?;
         Ok(taken.unsigned_abs())
     }
 
@@ -175,14 +178,11 @@ impl Store {
     #[crate::boxed]
     pub async fn active_runs(&self, project: ProjectId) -> Result<u32, StoreError> {
         let count: i64 = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT count(*) FROM runs
-                 WHERE project_id = $1 AND status IN ('queued', 'running') AND lease_until < $2",
-            )
-            .bind(project.get())
-            .bind(HELD)
-            .fetch_one(pool)
-            .await?
+            sqlx::query_scalar(TAKEN)
+                .bind(project.get())
+                .bind(HELD)
+                .fetch_one(pool)
+                .await?
         });
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }

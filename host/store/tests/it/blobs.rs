@@ -29,6 +29,7 @@ crate::support::on_both_databases! {
     bodies_in_the_database_are_read_ahead_too
     bodies_move_to_the_blob_store_and_back
     a_store_of_another_database_is_refused
+    a_folder_that_is_taken_away_gets_no_bodies
     a_lost_commit_leaves_no_reference
 }
 
@@ -541,6 +542,42 @@ async fn a_store_of_another_database_is_refused(options: Options) {
     std::fs::remove_file(&marker).unwrap();
     let error = store.join_blobs().await.unwrap_err().to_string();
     assert!(error.contains("lacks the bodies"), "{error}");
+}
+
+/// As a file system that is not mounted any more: the folder is there, and empty.
+async fn a_folder_that_is_taken_away_gets_no_bodies(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let first = run(&store, project, &[1]).await;
+    let (place, away) = (ground.folder.path(), tempfile::tempdir().unwrap());
+    let away = away.path().join("away");
+    std::fs::rename(place, &away).unwrap();
+    std::fs::create_dir(place).unwrap();
+    let row = create(&store, &new_run(project, "https://b.example/")).await;
+    let leased = lease(&store, "one", row.enqueued_at).await.unwrap();
+    let work = RunBatch {
+        pages: vec![page(&leased, 2, text(2).as_bytes())],
+        ..batch(&leased)
+    };
+    let error = store
+        .commit_crawl(std::slice::from_ref(&work))
+        .await
+        .unwrap_err();
+    // So the crawl waits.
+    assert!(error.is_transient(), "{error}");
+    assert!(ground.segments().is_empty());
+    let blobs = store.blobs().unwrap();
+    let problem = blobs.problem(Duration::from_secs(5)).await.unwrap();
+    assert!(problem.contains("is mounted"), "{problem}");
+    let refused = store.judge_blobs(blobs).await.unwrap_err().to_string();
+    assert!(refused.contains("lacks the bodies"), "{refused}");
+    std::fs::remove_dir(place).unwrap();
+    std::fs::rename(&away, place).unwrap();
+    assert!(store.judge_blobs(blobs).await.unwrap());
+    let done = store.commit_crawl(&[work]).await.unwrap();
+    assert_eq!(done, [Committed::Written]);
+    all_readable(&store, project, first, &[1]).await;
+    all_readable(&store, project, leased.lease.run, &[2]).await;
 }
 
 /// A batch of a lost lease: its segment is there, and nobody refers to it.

@@ -494,6 +494,15 @@ async fn an_idempotency_key_is_claimed_once(options: Options) {
         matches!(claim(&body, later).await, Claim::Replay(_)),
         "an answer is not given up"
     );
+    // A node that stalled while another one answered is late.
+    store
+        .keep_answer(a, "/v1/scan", "key", 422, Some(("", &body_of(b"[]"))))
+        .await
+        .unwrap();
+    assert!(
+        matches!(claim(&body, later).await, Claim::Replay(kept) if kept.status == 201),
+        "the first answer stays"
+    );
     let free = now() + TimeDelta::hours(24);
     assert_eq!(claim(&other, free).await, Claim::Run { since: free });
     // It is still being worked on.

@@ -225,6 +225,8 @@ struct Reader {
     open: Vec<Open>,
     /// Whether text is that of the document: within `t`.
     in_text: bool,
+    /// Whether the run of text is hidden.
+    hidden: bool,
     /// Elements open within what is not read: the other form of something that was read already.
     skipped: usize,
     /// The instruction of a field: `HYPERLINK "https://…"`.
@@ -248,6 +250,7 @@ impl Reader {
                 if let Some(field) = &mut self.field {
                     field.push_str(&text);
                 } else if self.in_text
+                    && !self.hidden
                     && let Some(open) = self.open.last_mut()
                 {
                     open.paragraph.text(&text);
@@ -273,6 +276,7 @@ impl Reader {
             // Properties as they were before a change.
             name if name.ends_with("PrChange") => self.skipped = 1,
             "t" => self.in_text = true,
+            "r" => self.hidden = false,
             "tbl" => self.sink.table(),
             "tr" => {
                 self.sink.set_head(false);
@@ -304,6 +308,8 @@ impl Reader {
                 };
                 match name {
                     "pPr" => open.in_properties = true,
+                    // Of a paragraph, it is its end that is hidden.
+                    "vanish" if !open.in_properties => self.hidden = !is_off(&value()),
                     "pStyle" => open.style = value(),
                     "outlineLvl" => {
                         open.heading = value().parse().ok().map(|level: usize| level + 1)
@@ -336,6 +342,7 @@ impl Reader {
         match name {
             "p" => self.end_paragraph(),
             "t" => self.in_text = false,
+            "r" => self.hidden = false,
             "pPr" => {
                 if let Some(open) = self.open.last_mut() {
                     open.in_properties = false;
@@ -386,6 +393,7 @@ impl Reader {
         self.before_notes = written;
         self.skipped = 0;
         self.in_text = false;
+        self.hidden = false;
         self.field = None;
         self.open.clear();
         read(xml, |event| self.event(event));

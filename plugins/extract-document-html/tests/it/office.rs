@@ -98,6 +98,22 @@ pub(super) fn cell(properties: &str, text: &str) -> String {
 }
 
 #[test]
+fn hidden_text_of_a_docx_is_left_out() {
+    let run = |properties: &str, text: &str| {
+        format!("<w:r><w:rPr>{properties}</w:rPr><w:t>{text}</w:t></w:r>")
+    };
+    let runs = [
+        run("<w:vanish/>", "Draft"),
+        run("<w:b/>", "Final"),
+        run(r#"<w:vanish w:val="0"/>"#, " text"),
+    ];
+    // The end of the paragraph alone is hidden.
+    let end = "<w:pPr><w:rPr><w:vanish/></w:rPr></w:pPr>";
+    let html = body(&docx(&format!("<w:p>{end}{}</w:p>", runs.concat())));
+    assert_eq!(html, "<p>Final text</p>\n");
+}
+
+#[test]
 fn a_docx_keeps_headings_lists_tables_and_links() {
     let body = [
         r#"<w:p><w:pPr><w:pStyle w:val="Own"/></w:pPr><w:r><w:t>A </w:t></w:r><w:r><w:t>heading</w:t></w:r></w:p>"#,
