@@ -11,7 +11,7 @@
 //! uploads that need each other arrived. The same holds if the database fails meanwhile, or the work
 //! panics.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -156,12 +156,11 @@ impl Overlay {
         self.known.failed(key, wanted, None, Instant::now())
     }
 
-    /// Whether somebody has the plugin's turn, or waits for it.
-    pub(super) fn is_changing(&self, key: &PluginKey) -> bool {
+    /// The plugins whose turn somebody has, or waits for.
+    pub(super) fn changing(&self) -> HashSet<PluginKey> {
         let turns = self.turns.lock();
-        turns
-            .get(key)
-            .is_some_and(|turn| Arc::strong_count(turn) > 1)
+        let taken = turns.iter().filter(|(_, turn)| Arc::strong_count(turn) > 1);
+        taken.map(|(key, _)| key.clone()).collect()
     }
 }
 

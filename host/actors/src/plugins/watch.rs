@@ -1,6 +1,6 @@
 //! Follows uploads and removals made by other nodes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -60,7 +60,7 @@ struct Stale {
     key: PluginKey,
     /// What should serve; `None` for one that is gone.
     target: Option<Target>,
-    /// Whether it is as it was when it did not load. Calls do not wait for it.
+    /// Whether it is as it was when it did not load, or served. Calls do not wait for it.
     is_retry: bool,
 }
 
@@ -89,24 +89,31 @@ pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
             targets.insert(upload.key.clone(), target);
         }
     }
+    let changing = overlay.changing();
+    let mut gone: HashSet<PluginKey> = overlay.known.others(&targets).into_iter().collect();
+    // One that is loaded for the first time is not known yet.
+    let others = changing.iter().filter(|key| !targets.contains_key(key));
+    gone.extend(others.cloned());
     let mut stale: BTreeMap<Option<ProjectId>, Vec<Stale>> = BTreeMap::new();
-    let gone = overlay.known.others(&targets).into_iter();
-    let gone = gone.map(|key| (key, None, Todo::Load));
+    let gone = gone.into_iter().map(|key| (key, None, Todo::Load));
     let changed = targets.into_iter().map(|(key, target)| {
         let todo = overlay.known.todo(&key, &target, now);
         (key, Some(target), todo)
     });
     for (key, target, todo) in gone.chain(changed) {
+        let is_changing = changing.contains(&key);
+        // What is being loaded may be what should have served before.
+        let is_again = todo == Todo::Nothing && is_changing && is_changed;
         let is_retry = todo == Todo::Retry || (target.is_none() && !is_changed);
         // One that is being tried needs no second try.
-        if todo == Todo::Nothing || (is_retry && overlay.is_changing(&key)) {
+        if (todo == Todo::Nothing && !is_again) || (is_retry && is_changing) {
             continue;
         }
         let of_owner = stale.entry(key.project).or_default();
         of_owner.push(Stale {
             key,
             target,
-            is_retry,
+            is_retry: is_retry || is_again,
         });
     }
     overlay.followed.store(version, Ordering::Release);

@@ -10,7 +10,9 @@ use orbweaver_engine::{
 use serde_json::{Value, json};
 
 use crate::hostile::{flooded, log};
-use crate::support::{assert_good_still_runs, config, engine_with, fixture, load, load_bytes};
+use crate::support::{
+    assert_good_still_runs, config, engine_with, fixture, load, load_bytes, patient_engine_with,
+};
 
 fn tool(config: &Value) -> HookUse {
     HookUse {
@@ -204,7 +206,10 @@ async fn a_failed_hook_changes_nothing_and_the_next_one_runs() {
 
 #[tokio::test]
 async fn a_hook_ends_at_its_budgets() {
-    let engine = engine_with("hook-tool").await;
+    let (engine, patient) = (
+        engine_with("hook-tool").await,
+        patient_engine_with("hook-tool").await,
+    );
     for point in ["response", "record", "discover"] {
         let verdict = run(
             &engine,
@@ -215,7 +220,7 @@ async fn a_hook_ends_at_its_budgets() {
         let cpu = Limit::Cpu(Duration::from_millis(500));
         assert_eq!(only_error(&verdict), &PluginError::Limit(cpu), "{point}");
         let verdict = run(
-            &engine,
+            &patient,
             &[json!({point: {"do": "eat"}})],
             work(&EVERY, &["c"]),
         )
@@ -278,7 +283,8 @@ async fn a_hooks_log_is_cut_and_cleaned_and_nothing_is_left_for_the_next_page() 
 #[tokio::test]
 async fn a_delivery_hook_ends_at_its_budgets_and_leaves_the_payload() {
     let log = log();
-    let engine = engine_with("hook-delivery").await;
+    let engine = patient_engine_with("hook-delivery").await;
+    let quick = engine_with("hook-delivery").await;
     let about = Delivery {
         event: "crawl.done".to_owned(),
         run_id: 7,
@@ -290,6 +296,7 @@ async fn a_delivery_hook_ends_at_its_budgets_and_leaves_the_payload() {
             config: Arc::from(json!({"do": what}).to_string()),
         }];
         let payload = r#"{"id":7}"#.to_owned();
+        let engine = if what == "spin" { &quick } else { &engine };
         engine.delivery_hooks(&hooks, &about, payload).await
     };
     for what in [

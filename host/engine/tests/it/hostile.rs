@@ -10,6 +10,7 @@ use orbweaver_engine::{
 
 use crate::support::{
     assert_good_still_runs, call, config, engine, engine_with, extract, load, load_bytes, page,
+    patient_engine_with,
 };
 use crate::wat::{Extractor, MANIFEST};
 
@@ -127,7 +128,7 @@ async fn memory_growth_stops_at_the_limit() {
 
 #[tokio::test]
 async fn running_out_of_memory_is_distinguished_from_a_bug() {
-    let engine = engine_with("memory-grow").await;
+    let engine = patient_engine_with("memory-grow").await;
     let error = extract(&engine, "memory-eat").await.unwrap_err();
     assert_eq!(error, PluginError::Limit(Limit::Memory(256 << 20)));
     assert_good_still_runs(&engine).await;

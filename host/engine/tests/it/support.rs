@@ -56,6 +56,20 @@ pub async fn load_bytes(engine: &Engine, bytes: Vec<u8>) -> PluginInfo {
         .unwrap()
 }
 
+/// As [`engine_with`], with time for guests that are to reach another limit, on a busy machine too.
+pub async fn patient_engine_with(name: &str) -> Engine {
+    let mut config = config();
+    let limits = &mut config.limits;
+    for range in [&mut limits.extractor, &mut limits.hook] {
+        for limits in [&mut range.default, &mut range.max] {
+            (limits.cpu_ms, limits.wall_ms) = (30_000, 60_000);
+        }
+    }
+    let engine = Engine::new(config).unwrap();
+    load(&engine, &["good", name]).await;
+    engine
+}
+
 /// An engine with `good` and one other fixture.
 pub async fn engine_with(name: &str) -> Engine {
     let engine = engine();
