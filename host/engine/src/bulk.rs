@@ -47,7 +47,8 @@ pub(crate) fn inline_bulk(component: &[u8], reserve: bool) -> Vec<u8> {
 }
 
 fn rewrite_component(component: &[u8], reserve: bool) -> Option<Vec<u8>> {
-    let mut out = component.get(..HEADER_BYTES)?.to_vec();
+    let mut out = with_room(component);
+    out.extend_from_slice(component.get(..HEADER_BYTES)?);
     for section in Sections::parse(component)? {
         let section = section?;
         let rewritten = match section.id {
@@ -62,6 +63,11 @@ fn rewrite_component(component: &[u8], reserve: bool) -> Option<Vec<u8>> {
         );
     }
     Some(out)
+}
+
+/// A buffer for a rewritten form, which is some hundredths larger: so large a buffer does not double.
+fn with_room(original: &[u8]) -> Vec<u8> {
+    Vec::with_capacity(original.len() + original.len() / 8 + 64)
 }
 
 /// Whether a guest of this component is never long in the host without a check of its limits: it
@@ -302,7 +308,8 @@ impl Plan {
         const CALL: u8 = 0x10;
         /// The instruction `global.get`.
         const GLOBAL_GET: u8 = 0x23;
-        let mut out = Vec::new();
+        let bytes: usize = self.bodies.iter().map(|body| body.len() + 5).sum();
+        let mut out = Vec::with_capacity(bytes + bytes / 8);
         u32::try_from(self.bodies.len())
             .ok()?
             .checked_add(ADDED)?
@@ -344,7 +351,8 @@ impl Plan {
 /// The module with calls instead of copies, fills and growth.
 fn rewrite_module(module: &[u8], reserve: bool) -> Option<Vec<u8>> {
     let plan = Plan::parse(module, reserve)?;
-    let mut out = module.get(..HEADER_BYTES)?.to_vec();
+    let mut out = with_room(module);
+    out.extend_from_slice(module.get(..HEADER_BYTES)?);
     let mut reserve = plan.reserve.as_ref();
     for section in Sections::parse(module)? {
         let Section { id, body } = section?;

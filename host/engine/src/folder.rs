@@ -26,8 +26,9 @@ use crate::plugin::{Plugin, PluginInfo, Source};
 /// Polling interval where no notifications arrive: network and overlay file systems.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Maximum number of files loaded at the same time; fewer of them are compiled at once.
-const AT_ONCE: usize = 4;
+/// Maximum number of files loaded at the same time: as many as are compiled at once. Each takes some
+/// times its size of memory meanwhile.
+const AT_ONCE: usize = 2;
 /// Files of at least this many bytes are loaded after all others.
 const LARGE_BYTES: u64 = LARGE_COMPONENT_BYTES as u64;
 

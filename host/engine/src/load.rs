@@ -4,6 +4,7 @@ mod build;
 mod parts;
 mod selftest;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -162,7 +163,12 @@ impl Loader {
             use std::io::Read as _;
             let unreadable = |e: std::io::Error| LoadError::Unreadable(e.to_string());
             let file = std::fs::File::open(&path).map_err(unreadable)?;
-            let mut bytes = Vec::new();
+            let size = file.metadata().map_err(unreadable)?.len();
+            // One byte more, so that its end is found without a larger buffer.
+            let expected = usize::try_from(size.min(max))
+                .unwrap_or(0)
+                .saturating_add(1);
+            let mut bytes = Vec::with_capacity(expected);
             file.take(max.saturating_add(1))
                 .read_to_end(&mut bytes)
                 .map_err(unreadable)?;
@@ -205,9 +211,14 @@ impl Loader {
         let static_limits = self.static_limits;
         blocking(move || {
             let (found, input) = inspect(&bytes, static_limits)?;
+            let digest = Digest::compute(&bytes);
+            let code = match section::without(&bytes)? {
+                Cow::Borrowed(_) => bytes,
+                Cow::Owned(code) => code.into(),
+            };
             Ok(Inspected {
-                digest: Digest::compute(&bytes),
-                code: section::without(&bytes)?.into(),
+                digest,
+                code,
                 found,
                 input,
             })

@@ -90,6 +90,17 @@ fn markup_tag(from: &str) -> Option<(u16, &str)> {
     (is_inline || is_block(id)).then_some((id, tail.get(end + 1..)?))
 }
 
+/// Where `part` first stands in a short text, in bytes. [`str::find`] prepares itself for long texts,
+/// which costs more than reading a short one.
+pub fn find(text: &str, part: &str) -> Option<usize> {
+    let (text, part) = (text.as_bytes(), part.as_bytes());
+    let first = part.first()?;
+    let begins = |at: &usize| text.get(*at..).is_some_and(|rest| rest.starts_with(part));
+    let places = text.iter().enumerate();
+    let mut places = places.filter_map(|(at, byte)| (byte == first).then_some(at));
+    places.find(begins)
+}
+
 /// A text without differences that nobody sees: case, white space, forms of quotes and dashes.
 pub fn normal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -162,6 +173,21 @@ mod tests {
         assert!(same("What’s  New — “today”…", "what's new - \"today\"... "));
         assert!(same("a\u{ad}b\u{a0}c", "ab c"));
         assert!(!same("ab", "a b"));
+    }
+
+    #[test]
+    fn parts_are_found_where_they_first_stand() {
+        for (text, part) in [
+            ("Ann and Bo and Cy", " and "),
+            ("a  and b", " and "),
+            ("Ann｜Bo／Cy", "／"),
+            ("Ann", "Anna"),
+            ("Ann", "Ann"),
+            ("", "a"),
+            ("aab", "ab"),
+        ] {
+            assert_eq!(find(text, part), text.find(part), "{text}: {part}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The custom section that contains the manifest.
 
+use std::borrow::Cow;
+
 use wasmparser::{Parser, Payload};
 
 use crate::error::LoadError;
@@ -13,7 +15,7 @@ pub const SECTION: &str = "orbweaver:manifest";
 /// Appends a manifest to a component (or replaces the one at its top level), for tool chains that
 /// cannot write custom sections. Nothing is validated.
 pub fn embed(component: &[u8], manifest: &str) -> Result<Vec<u8>, LoadError> {
-    let mut out = without(component)?;
+    let mut out = without(component)?.into_owned();
     let mut body = Vec::with_capacity(manifest.len() + SECTION.len() + 4);
     leb128(&mut body, SECTION.len());
     body.extend_from_slice(SECTION.as_bytes());
@@ -25,16 +27,20 @@ pub fn embed(component: &[u8], manifest: &str) -> Result<Vec<u8>, LoadError> {
 }
 
 /// The component without the manifests at its top level: its code, which plugins with other manifests
-/// may have, too.
-pub(crate) fn without(component: &[u8]) -> Result<Vec<u8>, LoadError> {
+/// may have, too. Borrowed where a compiler put the manifest into a nested module.
+pub(crate) fn without(component: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
+    let sections = top_level_sections(component)?;
+    if sections.is_empty() {
+        return Ok(Cow::Borrowed(component));
+    }
     let mut out = Vec::with_capacity(component.len());
     let mut kept = 0;
-    for (start, end) in top_level_sections(component)? {
+    for (start, end) in sections {
         out.extend_from_slice(component.get(kept..start).unwrap_or_default());
         kept = end;
     }
     out.extend_from_slice(component.get(kept..).unwrap_or_default());
-    Ok(out)
+    Ok(Cow::Owned(out))
 }
 
 /// The manifest's text: from the top level, where [`embed`] puts it, else from a nested module,

@@ -5,6 +5,7 @@ use super::people::is_person;
 use super::{first_byte, is_legal_form};
 use crate::date_meaning::{CHANGED, PUBLISHED};
 use crate::dates::{self, Manner};
+use crate::text::find;
 
 /// A byline up to what follows the name: a date, a bar, the word "on" or "Updated".
 pub fn cut(text: &str) -> &str {
@@ -36,7 +37,7 @@ pub fn cut(text: &str) -> &str {
     ];
     let mut end = text.len();
     for mark in ENDS {
-        if let Some(at) = text.find(mark).filter(|at| *at > 0) {
+        if let Some(at) = find(text, mark).filter(|at| *at > 0) {
             // A word may be part of a name, where no date or time follows it.
             let word = mark.trim().chars().all(char::is_alphabetic)
                 && mark.starts_with(' ')

@@ -1,6 +1,7 @@
 //! Whether texts are names of people, and lists of them.
 
 use super::behind::{tells_of_person, without_role};
+use crate::text::find;
 
 /// Authors of one page.
 const MOST: usize = 20;
@@ -53,7 +54,7 @@ fn divided(text: &str) -> Option<Vec<&str>> {
     } else if text.split('·').all(is_hangul_name) {
         text.split('·').collect()
     } else {
-        let word = AND.iter().find(|word| text.contains(**word))?;
+        let word = AND.iter().find(|word| find(text, word).is_some())?;
         let (before, last) = text.rsplit_once(word)?;
         // The last of "Ann Lee, Bo Lim, and Cy Day".
         let before = before.trim_end_matches(',');
