@@ -165,16 +165,23 @@ async fn a_body_over_the_limit_is_refused_with_or_without_a_length() {
 }
 
 #[tokio::test]
-async fn a_request_with_two_hosts_is_refused() {
+async fn a_request_with_two_hosts_or_none_is_refused() {
     let service = Service::start().await;
-    let request = format!(
-        "GET /v1/usage HTTP/1.1\r\nhost: a.example\r\nhost: b.example\r\n\
-         authorization: Bearer {}\r\nconnection: close\r\n\r\n",
-        crate::support::KEY
-    );
-    let answer = service.client().raw(request.as_bytes()).await;
-    let why = answer.error(400, "INVALID_INPUT");
-    assert_eq!(why, "Host: must be given once");
+    let client = service.client();
+    let request = |version, hosts| {
+        format!(
+            "GET /v1/usage HTTP/{version}\r\n{hosts}authorization: Bearer {}\r\nconnection: close\r\n\r\n",
+            crate::support::KEY
+        )
+    };
+    for hosts in ["host: a.example\r\nhost: b.example\r\n", ""] {
+        let answer = client.raw(request("1.1", hosts).as_bytes()).await;
+        let why = answer.error(400, "INVALID_INPUT");
+        assert_eq!(why, "Host: must be given once", "{hosts:?}");
+    }
+    // HTTP/1.0 knows no such header.
+    let answer = client.raw(request("1.0", "").as_bytes()).await;
+    assert_eq!(answer.status, 200);
 }
 
 #[tokio::test]

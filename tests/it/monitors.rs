@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
-use orbweaver_crawl::scheduler;
+use orbweaver_crawl::{scheduler, set_back};
 use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{Ending, RunFilter};
 use orbweaver_tests::postgres::Postgres;
 use serde_json::{Value, json};
 
+use crate::support::wait::until;
 use crate::support::{Service, database};
 
 /// A service that starts no monitor by itself, and crawls nothing.
@@ -442,4 +443,27 @@ async fn two_nodes_start_a_due_run_once() {
     for id in ids {
         assert_eq!(runs(&service, id).await.len(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_monitor_does_not_wait_for_a_clock_that_was_ahead() {
+    let service = Service::with(|config| config.roles = vec![Role::Api, Role::Scheduler]).await;
+    service.clock.advance(TimeDelta::hours(5));
+    let id = make(&service, "30 * * * *").await;
+    let made = shown(&service, id).await;
+    assert_eq!(made["next_fires_at"], "2026-03-01T17:30:00Z");
+    let ahead = service.app.clock.now();
+    let seen = async || service.app.heartbeat.last() == Some(ahead);
+    until("the process has seen that time", seen).await;
+    service.clock.advance(-TimeDelta::hours(5));
+    let fires = async || shown(&service, id).await["next_fires_at"] == "2026-03-01T12:30:00Z";
+    until("it fires at the first time after now", fires).await;
+    // Not twice for one time, where the clock goes back by less than a minute.
+    service.clock.advance(TimeDelta::minutes(30));
+    let fired = async || shown(&service, id).await["next_fires_at"] == "2026-03-01T13:30:00Z";
+    until("it has fired", fired).await;
+    service.clock.advance(-TimeDelta::seconds(30));
+    let lease = service.app.config().crawl.lease_ms.as_duration();
+    let mended = set_back::mend(&service.app.crawls, lease).await.unwrap();
+    assert_eq!(mended, 0);
 }

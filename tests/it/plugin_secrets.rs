@@ -4,7 +4,9 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use orbweaver_accounts::secret::Secret;
 use orbweaver_origin::{Origin, Reply};
+use orbweaver_server::service;
 use serde_json::{Value, json};
 
 use crate::support::http::Answer;
@@ -272,4 +274,32 @@ async fn a_secret_needs_a_permission_for_its_name_and_is_the_projects_own() {
         .to_owned();
     assert!(said.contains("no secret `token`"), "{said}");
     assert_eq!(received(&granted).len(), 1);
+}
+
+#[tokio::test]
+async fn a_node_with_another_secret_key_than_the_others_does_not_start() {
+    const OF_ALL: &str = "the secret of all nodes, 0123456789";
+    let first =
+        Service::on_postgres_with(|config| config.secret_key = Some(Secret::new(OF_ALL))).await;
+    // Why a node with this secret does not start.
+    let refused = async |secret: Option<&str>| {
+        let data = tempfile::tempdir().unwrap();
+        let mut config = first.app.config().clone();
+        config.data_dir = data.path().to_owned();
+        config.secret_key = secret.map(Secret::new);
+        let built = service::build(config, first.app.clock.clone(), None).await;
+        built.err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(Some(OF_ALL)).await, None);
+    let other = "another secret, of no other node, 01";
+    let why = refused(Some(other)).await.expect("a refusal");
+    assert!(why.contains("secret_key: the other nodes"), "{why}");
+    // One that is not configured is refused once it cannot read something.
+    assert_eq!(refused(None).await, None);
+    let body = json!({"value": SECRET, "hosts": ["https://a.example"]});
+    let answer = put(&first.client(), "token", &body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let why = refused(None).await.expect("a refusal");
+    assert!(why.contains("were stored with another one"), "{why}");
+    assert_eq!(refused(Some(OF_ALL)).await, None);
 }

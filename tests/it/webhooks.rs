@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::support::http::Answer;
+use crate::support::wait::until;
 use crate::support::{Names, Receiver, Reply, Service, database};
 
 /// A service that has no workers and whose deliveries the test starts itself.
@@ -233,6 +234,26 @@ async fn a_failed_delivery_is_retried_until_accepted() {
             .all(|attempt| attempt["latency_ms"].is_u64())
     );
     assert_eq!(attempts[2]["error"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_retry_does_not_wait_for_a_clock_that_was_ahead() {
+    let mut receiver = Receiver::start(&[Reply::Status(500)]).await;
+    let delivering = Delivering::start(|config| config.roles.push(Role::Scheduler)).await;
+    delivering.advance(7_200);
+    let run = delivering.end_run(&receiver.url(), true).await;
+    receiver.next().await;
+    delivering.tried(run, 1).await;
+    let app = &delivering.service.app;
+    let ahead = app.clock.now();
+    let seen = async || app.heartbeat.last() == Some(ahead);
+    until("the process has seen that time", seen).await;
+    delivering.advance(-7_200);
+    receiver.next().await;
+    assert_eq!(
+        delivering.tried(run, 2).await["webhook_status"],
+        "delivered"
+    );
 }
 
 #[tokio::test]

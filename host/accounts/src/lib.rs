@@ -19,6 +19,7 @@ pub mod project_secret;
 pub mod quota;
 pub mod random;
 pub mod registry;
+pub mod same_secret;
 pub mod seal;
 pub mod secret;
 pub mod signup;

@@ -143,7 +143,11 @@ fn read_or_make(folder: &Path) -> anyhow::Result<Vec<u8>> {
     }
     let secret = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     if secret.len() < 32 {
-        bail!("{} is damaged; remove it", file.display());
+        bail!(
+            "{} is damaged: restore it from a backup, or remove it if the projects' secrets and waiting mails \
+             may be lost, which only it can read",
+            file.display()
+        );
     }
     Ok(secret)
 }

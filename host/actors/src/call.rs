@@ -23,6 +23,8 @@ use crate::urls;
 
 /// When to try again, where a plugin says `quota` and does not say when.
 const QUOTA_SECONDS: u64 = 60;
+/// The longest such time that is passed on: a month, after which every cap has begun anew.
+const MOST_QUOTA_SECONDS: u64 = 31 * 86_400;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -106,9 +108,9 @@ impl CallError {
             ErrorCode::NotConfigured => Self::NotConfigured(message),
             ErrorCode::Quota => Self::RateLimited {
                 message,
-                retry_after_seconds: error
-                    .retry_after_ms
-                    .map_or(QUOTA_SECONDS, |ms| ms.div_ceil(1_000)),
+                retry_after_seconds: error.retry_after_ms.map_or(QUOTA_SECONDS, |ms| {
+                    ms.div_ceil(1_000).clamp(1, MOST_QUOTA_SECONDS)
+                }),
             },
             ErrorCode::Failed => Self::Plugin(message),
             code => Self::Plugin(format!("{code}: {message}")),

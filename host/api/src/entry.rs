@@ -13,7 +13,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use futures::FutureExt as _;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 use ipnet::IpNet;
 use orbweaver_engine::within_request;
 use orbweaver_store::LogEntry;
@@ -188,7 +188,11 @@ impl Connection {
         // A key is none where nobody asks for one.
         let takes_key = inner.operations.takes_key(method, uri.path());
         let has_key = takes_key && request.headers().contains_key(header::AUTHORIZATION);
-        let hosts = request.headers().get_all(header::HOST).iter().count();
+        let hosts = match request.headers().get_all(header::HOST).iter().count() {
+            // Only HTTP/1.1 demands one.
+            0 if request.version() != Version::HTTP_11 => 1,
+            hosts => hosts,
+        };
 
         let mut response = match self.before(uri, client, has_key, hosts) {
             Ok(keyless) => {
@@ -245,7 +249,7 @@ impl Connection {
             return Err(Box::new(ApiError::uri_too_long(MAX_URI).into_response()));
         }
         // RFC 9112, section 3.2: a proxy in front may have read another one.
-        if hosts > 1 {
+        if hosts != 1 {
             let refusal = ApiError::bad_request("Host: must be given once");
             return Err(Box::new(refusal.into_response()));
         }

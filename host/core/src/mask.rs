@@ -17,8 +17,8 @@ const MASK: u8 = b'*';
 /// Shortest value that is searched in base64, in bytes: of a shorter one, words of any text may be the base64.
 const LEAST_IN_BASE64: usize = 8;
 
-/// Longest reference of HTML that is read: `&#x0000026;` has eleven bytes.
-const MAX_REFERENCE: usize = 12;
+/// Most digits of a reference of HTML that are read, among them zeros at its front.
+const MAX_REFERENCE: usize = 32;
 
 /// The bytes with every value replaced by asterisks, of the same length; `None` if they have none. CPU-bound.
 pub fn bytes(bytes: &[u8], values: &[String]) -> Option<Vec<u8>> {
@@ -264,32 +264,63 @@ fn unicode(rest: &[u8]) -> Option<Unit> {
     Some(Unit::of_char(meant, 12))
 }
 
-/// A reference of HTML.
+/// A reference of HTML; as browsers read them, numbers and some names may do without the semicolon.
 fn reference(text: &[u8]) -> Option<Unit> {
     let rest = text.strip_prefix(b"&")?;
-    let within = rest.get(..MAX_REFERENCE).unwrap_or(rest);
-    let end = memchr(b';', within)?;
-    let name = within.get(..end)?;
-    let meant = match name {
-        b"amp" | b"AMP" => '&',
-        b"lt" | b"LT" => '<',
-        b"gt" | b"GT" => '>',
-        b"quot" | b"QUOT" => '"',
-        b"apos" => '\'',
-        b"sol" => '/',
-        b"equals" => '=',
-        b"plus" => '+',
-        b"grave" => '`',
-        _ => {
-            let number = match name.strip_prefix(b"#")? {
-                [b'x' | b'X', digits @ ..] => number(digits, 16),
-                digits => number(digits, 10),
-            };
-            char::from_u32(number?)?
+    if let Some(digits) = rest.strip_prefix(b"#") {
+        let (digits, head, radix) = match digits {
+            [b'x' | b'X', digits @ ..] => (digits, 3, 16),
+            digits => (digits, 2, 10),
+        };
+        let within = digits.get(..MAX_REFERENCE).unwrap_or(digits);
+        let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
+        let count = within.iter().take_while(is_digit).count();
+        let meant = char::from_u32(number(within.get(..count)?, radix)?)?;
+        return Some(Unit::of_char(meant, ended(text, head + count)));
+    }
+    for (name, meant, may_be_open) in NAMES {
+        if rest.starts_with(name.as_bytes()) {
+            let behind = name.len() + 1;
+            let end = ended(text, behind);
+            return (end > behind || *may_be_open).then_some(Unit::of_char(*meant, end));
         }
-    };
-    Some(Unit::of_char(meant, end + 2))
+    }
+    None
 }
+
+/// The end of a reference whose name or number ends at `at`: with its semicolon, if there is one.
+fn ended(text: &[u8], at: usize) -> usize {
+    at + usize::from(text.get(at) == Some(&b';'))
+}
+
+/// Names that libraries write for characters, and whether the name may stand without a semicolon. None
+/// begins with another.
+const NAMES: &[(&str, char, bool)] = &[
+    ("amp", '&', true),
+    ("AMP", '&', true),
+    ("lt", '<', true),
+    ("LT", '<', true),
+    ("gt", '>', true),
+    ("GT", '>', true),
+    ("quot", '"', true),
+    ("QUOT", '"', true),
+    ("apos", '\'', false),
+    ("sol", '/', false),
+    ("equals", '=', false),
+    ("plus", '+', false),
+    ("grave", '`', false),
+    ("lowbar", '_', false),
+    ("colon", ':', false),
+    ("period", '.', false),
+    ("excl", '!', false),
+    ("num", '#', false),
+    ("dollar", '$', false),
+    ("percnt", '%', false),
+    ("ast", '*', false),
+    ("comma", ',', false),
+    ("quest", '?', false),
+    ("commat", '@', false),
+];
 
 fn number(digits: &[u8], radix: u32) -> Option<u32> {
     let is_number = digits.iter().all(u8::is_ascii_alphanumeric);
@@ -326,6 +357,7 @@ mod tests {
             "k&lt;&amp;&gt;+&#34;1&#39;/ =ä\u{1f600}",
             "k&lt;&amp;&gt;+&quot;1&#x27;&#x2F; &#x3D;&#xe4;&#x1F600;",
             "k&lt;&amp;&gt;+&quot;1&apos;/ =&#228;&#128512;",
+            "&#107&lt&amp&gt&plus;&quot&#0000000049&#x27&sol; &#61&#228&#x1F600",
         ] {
             let within = format!("before \\ %2 &c {form} & after");
             let masked = masked(&within).unwrap_or_else(|| panic!("{form}"));

@@ -35,6 +35,7 @@ mod run;
 pub mod scheduler;
 mod scope;
 mod seed;
+pub mod set_back;
 mod shared;
 pub mod spec;
 pub mod submit;

@@ -206,7 +206,7 @@ impl Writer {
                 ..earlier.clone()
             },
             None => {
-                self.add(content, digest, if is_behind { &*code } else { component })?;
+                self.add(content, digest, if is_behind { &code } else { component })?;
                 if let Some(entry) = self.index.entries.get_mut(next).filter(|_| is_behind) {
                     entry.manifest = Some(manifest);
                 }

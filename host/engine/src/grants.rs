@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use denial::Need;
 pub use hosts::HostPatterns;
+pub(crate) use hosts::has_empty_label;
 pub(crate) use names::RoleSet;
 
 /// Permissions that a plugin requests or is granted. The default is none.

@@ -237,6 +237,18 @@ api = "1.0.0"
                 format!("{PLAIN}[schema]\ninput = '''{{\"type\": 7}}'''\n"),
                 "schema.input:",
             ),
+            (
+                format!("{PLAIN}[schema]\ninput = '''{{\"type\": \"string\"}}'''\n"),
+                "schema.input: must allow objects",
+            ),
+            (
+                format!("{PLAIN}[schema]\ninput = '''{{\"type\": [\"array\", \"null\"]}}'''\n"),
+                "schema.input: must allow objects",
+            ),
+            (
+                format!("{PLAIN}[schema]\ninput = 'false'\n"),
+                "schema.input: must allow objects",
+            ),
             (PLAIN.replace("extractor", "fetcher"), "fetcher.domains:"),
             (PLAIN.replace("extractor", "hook"), "hooks:"),
             (format!("{PLAIN}hooks = [\"record\"]\n"), "hooks:"),
@@ -338,6 +350,40 @@ api = "1.0.0"
             assert!(error.contains(&format!("{field}: ")), "{error}");
         }
         assert!(error(&with_text("version", "")).contains("version: 1 to 64 bytes"));
+    }
+
+    #[test]
+    fn an_input_schema_may_allow_more_than_objects() {
+        for schema in ["true", "{}", r#"{"type": ["string", "object"]}"#] {
+            Manifest::parse(&format!("{PLAIN}[schema]\ninput = '''{schema}'''\n")).unwrap();
+        }
+    }
+
+    #[test]
+    fn domains_that_no_host_has_are_refused() {
+        let with = |domain: &str| {
+            let fetcher = PLAIN.replace("extractor", "fetcher");
+            format!("{fetcher}[fetcher]\ndomains = [\"a.example\", \"{domain}\"]\n")
+        };
+        for domain in [
+            "",
+            "*",
+            "*.*",
+            "a.*.b",
+            "a.b.",
+            "*.a.b.",
+            "a..b",
+            ".a.b",
+            "https://a.b",
+            "a.b/c",
+        ] {
+            let error = error(&with(domain));
+            assert!(
+                error.contains(&format!("fetcher.domains[1]: `{domain}`")),
+                "{error}"
+            );
+        }
+        Manifest::parse(&with("*.b.example")).unwrap();
     }
 
     #[test]

@@ -22,8 +22,10 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use orbweaver_core::guard::{Host, HostList, Policy, Target};
+use orbweaver_core::ids::ProjectId;
 use rustls::client::Resumption;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
@@ -37,6 +39,8 @@ use connect::Connector;
 
 /// TLS sessions remembered per client.
 const TLS_SESSIONS: usize = 256;
+/// Most projects whose clients are remembered.
+const PROJECTS: u64 = 1024;
 
 /// Why a [`Fetcher`](crate::Fetcher) can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +84,9 @@ struct Kinds {
 pub(crate) struct Clients {
     kept: Kinds,
     fresh: Kinds,
+    /// For direct requests on kept connections: on one of HTTP/2, requests without answer that fill its
+    /// streams would keep those of all other projects waiting.
+    of_projects: Cache<ProjectId, Client>,
     tls: ClientConfig,
     limits: Limits,
     guarded: Guarded,
@@ -114,6 +121,11 @@ impl Clients {
         Ok(Self {
             kept: kinds(Connections::Kept)?,
             fresh: kinds(Connections::Fresh)?,
+            of_projects: Cache::builder()
+                .max_capacity(PROJECTS)
+                .eviction_policy(EvictionPolicy::lru())
+                .time_to_idle(limits.idle_ms.as_duration())
+                .build(),
             tls,
             limits,
             guarded,
@@ -132,7 +144,7 @@ impl Clients {
         tls
     }
 
-    /// The client for requests through `proxy`. The proxy's address is checked like a target's:
+    /// The client for a project's requests, or for those through `proxy`. The proxy's address is checked like a target's:
     /// a literal here, since the connector does not pass it to the resolver; a name here and
     /// again when it is connected to.
     #[crate::boxed]
@@ -140,13 +152,20 @@ impl Clients {
         &self,
         proxy: Option<&ProxyUrl>,
         connections: Connections,
+        project: Option<ProjectId>,
     ) -> Result<Client, Fault> {
         let kinds = match connections {
             Connections::Kept => &self.kept,
             Connections::Fresh => &self.fresh,
         };
         let Some(proxy) = proxy else {
-            return Ok(kinds.direct.clone());
+            let project = project.filter(|_| connections == Connections::Kept);
+            let Some(project) = project else {
+                return Ok(kinds.direct.clone());
+            };
+            let make = || build(&self.limits, &self.tls, &self.guarded, None, connections);
+            let made = self.of_projects.try_get_with(project, make);
+            return made.map_err(|error| Fault::new(Kind::Internal, None, error.to_string()));
         };
         self.judge_proxy(proxy).await?;
         kinds

@@ -359,7 +359,9 @@ impl Fetcher {
         let mut connections = Connections::of(&hop.headers);
         let answer = loop {
             let clients = &self.0.clients;
-            let client = clients.get(request.proxy.as_ref(), connections).await?;
+            let client = clients
+                .get(request.proxy.as_ref(), connections, self.1)
+                .await?;
             match self.attempt(&client, request, hop, bounds).await {
                 // An idle connection may close just as it is reused, and a stream may be reset.
                 // Retried once on a new connection, for safe methods only.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_store::{BlobSweeper, Retention, Swept};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use orbweaver_actors::jobs;
-use orbweaver_crawl::cleanup;
+use orbweaver_crawl::{cleanup, set_back};
 
 use crate::config::Role;
 use crate::service::Service;
@@ -18,6 +19,9 @@ const RENEW_EVERY: Duration = Duration::from_secs(60);
 const PURGE_EVERY: Duration = Duration::from_secs(600);
 const SHOW_WORKER_EVERY: Duration = Duration::from_secs(5);
 const MEASURE_REPLICAS_EVERY: Duration = Duration::from_secs(5);
+const CORRECT_CLOCK_EVERY: Duration = Duration::from_secs(5);
+/// A clock that goes back by more was set back.
+const SET_BACK: TimeDelta = TimeDelta::seconds(5);
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// As long as the program's own caches keep what nobody asks for.
 const RELEASE_EVERY: Duration = Duration::from_secs(60);
@@ -40,12 +44,48 @@ pub async fn run(service: Service) {
     let mut next_renewal = Instant::now() + RENEW_EVERY;
     let mut next_measure = Instant::now();
     let mut next_showing = Instant::now();
+    let mut next_correction = Instant::now() + CORRECT_CLOCK_EVERY;
+    let mut correction = tokio::spawn(async {});
+    let config = service.config();
+    let lease = config
+        .crawl
+        .lease_ms
+        .max(config.jobs.lease_ms)
+        .as_duration();
+    // None: the clock may have been set back while no process ran.
+    let mut seen: Option<DateTime<Utc>> = None;
     let mut next_release = Instant::now() + RELEASE_EVERY;
     let mut beats = interval(BEAT);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         beats.tick().await;
-        app.heartbeat.beat(app.clock.now());
+        let now = app.clock.now();
+        app.heartbeat.beat(now);
+        let back = seen.map(|seen| seen - now);
+        if purges && back.is_none_or(|back| back > SET_BACK) {
+            if let Some(back) = back {
+                tracing::warn!(seconds = back.num_seconds(), "the clock was set back");
+            }
+            let app = app.clone();
+            tokio::spawn(async move {
+                match set_back::mend(&app.crawls, lease).await {
+                    Ok(0) => {}
+                    Ok(rows) => tracing::info!(rows, "work that waited for a later time is due"),
+                    Err(error) => tracing::warn!(%error, "cannot correct when work is due"),
+                }
+            });
+        }
+        seen = Some(now);
+        // One at a time, however long the database takes for it.
+        if Instant::now() >= next_correction && correction.is_finished() {
+            next_correction = Instant::now() + CORRECT_CLOCK_EVERY;
+            let app = app.clone();
+            correction = tokio::spawn(async move {
+                if let Err(error) = app.clock.correct(&app.store).await {
+                    tracing::debug!(%error, "cannot ask the database for its time");
+                }
+            });
+        }
         for (cache, bytes) in app.pipeline.cached_bytes().await {
             metrics::gauge!("orbweaver_cache_bytes", "cache" => cache).set(bytes as f64);
         }

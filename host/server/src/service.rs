@@ -10,6 +10,7 @@ use orbweaver_accounts::fair::{Limits, Slots};
 use orbweaver_accounts::mail::Mailer;
 use orbweaver_accounts::quota::Quota;
 use orbweaver_accounts::registry::Registry;
+use orbweaver_accounts::same_secret;
 use orbweaver_accounts::seal::Seal;
 use orbweaver_accounts::usage::Usage;
 use orbweaver_accounts::{Accounts, AccountsParts};
@@ -107,6 +108,9 @@ pub async fn build_with(
 ) -> anyhow::Result<Service> {
     config.create_data_dir()?;
     let store = blobs::open_store(&config, &clock).await?;
+    let clock = clock.on(&store).await?;
+    let seal = Seal::load(config.secret_key.as_ref(), &config.data_dir)?;
+    same_secret::check(&store, &seal, config.secret_key.is_some()).await?;
     store.join_blobs().await?;
     store.join(clock.now()).await?;
     let settings = PipelineSettings {
@@ -136,7 +140,7 @@ pub async fn build_with(
         quota: quota.clone(),
         usage: Usage::new(store.clone()),
         mailer: Mailer::new(&config.mail)?,
-        seal: Seal::load(config.secret_key.as_ref(), &config.data_dir)?,
+        seal,
         signup: config.signup.resolved(config.only_loopback()),
         billing: config.billing.resolved(config.only_loopback()),
     });

@@ -6,8 +6,10 @@ use std::fmt::Display;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{Db, none_of, per_database, read};
+use crate::db::{Db, none_of, per_database, read, transact};
 use crate::error::StoreError;
+use crate::notices::Topic;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// A table whose rows workers lease.
@@ -99,7 +101,48 @@ impl Leased {
     }
 }
 
+impl Store {
+    /// Bounds what was stored by a clock that was ahead and has been set back: leases end at `latest` at the latest,
+    /// and deliveries and mails that wait for another attempt are due, if the last one lies ahead. How many.
+    #[crate::boxed]
+    pub async fn bound_waits(
+        &self,
+        now: DateTime<Utc>,
+        latest: DateTime<Utc>,
+    ) -> Result<u64, StoreError> {
+        transact!(self.db, tx => {
+            let mut bounded = 0;
+            for leased in [Leased::Runs, Leased::Jobs, Leased::Exports] {
+                bounded += sql::leases::bound(tx, leased, latest).await?;
+            }
+            bounded += sql::outbox::bound(tx, now).await?;
+            bounded += sql::mail::bound(tx, now).await?;
+            if bounded > 0 {
+                sql::notices::tell(tx, Topic::Work).await?;
+            }
+            Ok(bounded)
+        })
+    }
+}
+
 per_database! {
+    /// Ends no lease later than `latest`; how many would have. Runs that wait for a slot are not running.
+    pub(crate) async fn bound(
+        conn: &mut Conn,
+        leased: Leased,
+        latest: DateTime<Utc>,
+    ) -> Result<u64, StoreError> {
+        let sql = format!(
+            "UPDATE {} SET lease_until = $1 WHERE status = 'running' AND lease_until > $1",
+            leased.table()
+        );
+        let done = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(to_ms(latest))
+            .execute(&mut *conn)
+            .await?;
+        Ok(done.rows_affected())
+    }
+
     /// Ends the leases of all running rows.
     pub(crate) async fn end_all(conn: &mut Conn, leased: Leased) -> Result<(), StoreError> {
         let sql = format!(

@@ -49,7 +49,23 @@ struct MailRow {
     created_at: i64,
 }
 
+/// The longest that a mail waits for its next attempt, in milliseconds.
+const LONGEST_WAIT_MS: i64 = 3_600_000;
+
 per_database! {
+    /// Makes mails due that wait longer than any attempt, since the clock was set back; how many.
+    pub(crate) async fn bound(conn: &mut Conn, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "UPDATE mail_outbox SET next_attempt_at = $1
+             WHERE next_attempt_at > $2 OR (next_attempt_at > $1 AND created_at > $1)",
+        )
+        .bind(to_ms(now))
+        .bind(to_ms(now) + LONGEST_WAIT_MS)
+        .execute(&mut *conn)
+        .await?;
+        Ok(done.rows_affected())
+    }
+
     /// Queues a mail.
     pub(crate) async fn insert(
         conn: &mut Conn,

@@ -165,6 +165,22 @@ impl Store {
         }))
     }
 
+    /// The secret of any project that was stored last: its project, its name and its encrypted value.
+    #[crate::boxed]
+    pub async fn newest_plugin_secret(
+        &self,
+    ) -> Result<Option<(ProjectId, String, Vec<u8>)>, StoreError> {
+        let row: Option<(i64, String, Vec<u8>)> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT project_id, name, sealed FROM plugin_secrets
+                 ORDER BY updated_at DESC, project_id, name LIMIT 1",
+            )
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(row.map(|(project, name, sealed)| (ProjectId(project), name, sealed)))
+    }
+
     /// Deletes a secret. Returns whether there was one.
     #[crate::boxed]
     pub async fn delete_plugin_secret(

@@ -70,6 +70,22 @@ impl Store {
         })
     }
 
+    /// The value of a setting, which is this one if it had none.
+    #[crate::boxed]
+    pub async fn first_setting(&self, name: &str, value: &str) -> Result<String, StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query("INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+                .bind(name)
+                .bind(value)
+                .execute(&mut *tx)
+                .await?;
+            Ok(sqlx::query_scalar("SELECT value FROM settings WHERE name = $1")
+                .bind(name)
+                .fetch_one(&mut *tx)
+                .await?)
+        })
+    }
+
     /// Number of changes to projects and keys so far, by any process.
     #[crate::boxed]
     pub async fn accounts_version(&self) -> Result<i64, StoreError> {

@@ -139,6 +139,19 @@ impl Store {
         })
     }
 
+    /// What the clock of PostgreSQL says, in milliseconds since 1970; `None` on SQLite, which has none of its own.
+    #[crate::boxed]
+    pub async fn database_time(&self) -> Result<Option<i64>, StoreError> {
+        let Db::Pg(pool) = &self.db else {
+            return Ok(None);
+        };
+        let time = sqlx::query_scalar(
+            "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)",
+        );
+        let told = tokio::time::timeout(db::PATIENCE, time.fetch_one(pool)).await;
+        Ok(Some(told.map_err(|_| db::unanswered())??))
+    }
+
     /// Writes all queued jobs and closes all connections.
     #[crate::boxed]
     pub async fn close(&self) {

@@ -5,10 +5,10 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 use crate::kind::Kind;
 use crate::label;
 use crate::measure::{BLOCK, DROP, HIDE, Info, Measured, SKIP, TITLED, get, is_heading};
-use crate::steps;
 use crate::words::{
     AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, SIDE, STRONG, TAB, TOOL,
 };
+use crate::{phrases, sections, steps};
 
 /// Share of the page's running text above which no class name makes a box boilerplate.
 const MAJOR: f32 = 0.4;
@@ -208,6 +208,8 @@ pub fn focus(view: &View<'_>, measured: &Measured) -> u32 {
             best.tag(),
             tag::P | tag::PRE | tag::BLOCKQUOTE | tag::LI | tag::TD
         ) || is_part(best, at, info)
+            || is_between_headings(best, info)
+            || is_one_section(best, at, info)
         {
             break;
         }
@@ -237,6 +239,57 @@ fn is_part(part: Node<'_>, around: Node<'_>, info: &[Info]) -> bool {
         has_text |= has_heading && node.tag() == tag::P && me.prose * 3 >= me.left && me.prose > 0;
     }
     has_text
+}
+
+/// Whether an element is the body of one part of many: a heading stands before it, and one of the same
+/// level or below, which announces nothing else, behind it.
+fn is_between_headings(part: Node<'_>, info: &[Info]) -> bool {
+    /// Siblings that are looked at.
+    const MOST: usize = 16;
+    let shows = |node: &Node<'_>| {
+        let me = get(info, node.id());
+        node.is_element() && me.left > 0 && me.state & (SKIP | DROP) == 0
+    };
+    let before = std::iter::successors(part.prev_sibling(), Node::prev_sibling);
+    let Some(before) = before.take(MOST).find(shows) else {
+        return false;
+    };
+    let behind = std::iter::successors(part.next_sibling(), Node::next_sibling);
+    let Some(behind) = behind.take(MOST).find(shows) else {
+        return false;
+    };
+    let me = get(info, behind.id());
+    if !is_heading(before.tag())
+        || !is_heading(behind.tag())
+        || behind.tag() < before.tag()
+        || me.own_link * 2 >= me.own
+    {
+        return false;
+    }
+    let mut line = String::new();
+    sections::read_line(behind, info, &mut line);
+    phrases::find(&line).is_none()
+}
+
+/// Whether an element with a heading is one of several of its name, each with a heading of the same
+/// level.
+fn is_one_section(part: Node<'_>, around: Node<'_>, info: &[Info]) -> bool {
+    /// Elements that are looked at, and elements of each before its heading.
+    const MOST: usize = 32;
+    const NEAR: usize = 3;
+    let level = |node: Node<'_>| {
+        let first = node.child_elements().take(NEAR);
+        first.map(|child| child.tag()).find(|tag| is_heading(*tag))
+    };
+    let Some(own) = level(part) else { return false };
+    around.child_elements().take(MOST).any(|other| {
+        other.id() > part.id()
+            && other.tag() == part.tag()
+            && other.attr(attr::CLASS) == part.attr(attr::CLASS)
+            && get(info, other.id()).state & (SKIP | DROP) == 0
+            && get(info, other.id()).link * 2 < get(info, other.id()).chars
+            && level(other) == Some(own)
+    })
 }
 
 /// The one box below the root that the site itself names as an article's text, if it
@@ -312,6 +365,43 @@ mod tests {
             "all"
         );
         assert_eq!(root(""), "faults", "nothing stands before it");
+    }
+
+    #[test]
+    fn a_long_part_is_not_the_whole_text_if_parts_like_it_follow() {
+        let root = |parts: &str| {
+            with(
+                &format!("<div id=all>{parts}</div>"),
+                Some(Kind::Article),
+                |view, measured| {
+                    let root = view.node(focus(view, measured)).expect("a root");
+                    root.attr(attr::ID).unwrap_or("").to_owned()
+                },
+            )
+        };
+        let long = TEXT.repeat(6);
+        // As DokuWiki and Doxygen write them.
+        let bodies = |behind: &str| {
+            format!(
+                "<h1>Laser</h1><div id=long>{long}</div>{behind}<div><ul><li>Look at the log</ul></div>"
+            )
+        };
+        assert_eq!(root(&bodies("<h2>Before you start</h2>")), "all");
+        assert_eq!(root(&bodies("<h2>Related articles</h2>")), "long");
+        assert_eq!(
+            root(&bodies("<h2><a href=/x>Another laser</a></h2>")),
+            "long"
+        );
+        assert_eq!(root(&bodies("")), "long");
+        let sections = |class: &str, heading: &str| {
+            format!(
+                "<section id=long class=part><h2>About</h2>{long}</section>\
+                 <section class={class}><{heading}>Training</{heading}><ul><li>Iowa, 2014</ul></section>"
+            )
+        };
+        assert_eq!(root(&sections("part", "h2")), "all");
+        assert_eq!(root(&sections("part", "h4")), "long");
+        assert_eq!(root(&sections("more", "h2")), "long");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::measure::{Info, Measured};
 use crate::page_type::{PageType, Types};
 use crate::survey::Survey;
 use crate::{
-    choose, clean, decide, gaps, html, measure, raw, repeated, sections, select, stated, text,
-    usual,
+    brief, choose, clean, decide, gaps, html, measure, raw, repeated, sections, select, stated,
+    text, usual,
 };
 
 /// What of a view's nodes is content.
@@ -284,6 +284,9 @@ impl Found {
             _ => {
                 let root = choose::broad(view, &measured);
                 sections::drop_announced(view, &mut measured, root, kind);
+                if matches!(kind, Kind::Other | Kind::Product) && all.chars < SHORT {
+                    brief::drop_frame(view, &mut measured, root, kind);
+                }
                 clean::broad(view, &mut measured, root, kind);
                 if kind == Kind::Forum {
                     clean::thread(view, &mut measured, root);
@@ -327,6 +330,79 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The text of a page of parts, in which a text is told by rules alone.
+    fn text(html: &str) -> String {
+        let snapshot = orbweaver_sdk::dom::parse(html);
+        let view = snapshot.view().expect("view");
+        Content::of(&view, "https://inn.example.org/").text(&view)
+    }
+
+    const INN: &str = "<h2>Rooms</h2><p>Eleven rooms of pine, each of them another one, and from most of \
+                       them you see the lake behind the orchard.</p>";
+
+    #[test]
+    fn parts_of_a_page_that_are_called_widgets_stay() {
+        let part = "<div class='elementor-widget elementor-widget-text-editor'>We have been here since 1874.</div>";
+        assert!(text(&format!("{part}{INN}")).contains("since 1874"));
+        let other = part.replace("elementor-", "");
+        assert!(!text(&format!("{other}{INN}")).contains("since 1874"));
+    }
+
+    #[test]
+    fn banners_of_known_makers_are_left_out() {
+        for name in [
+            "cmplz-message",
+            "CybotCookiebotDialog",
+            "tarteaucitronAlert",
+            "cookie-law-info-bar",
+            "our-site-gdpr-consent-popup",
+        ] {
+            let banner =
+                format!("<div class={name}><p>We store files on your device, as all do.</p></div>");
+            let found = text(&format!("{INN}{banner}"));
+            assert!(
+                found.contains("orchard") && !found.contains("files"),
+                "{name}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_announced_is_left_out_of_pages_of_any_kind() {
+        let long = INN.repeat(12);
+        for line in [
+            "Related services",
+            "Similar homes",
+            "Das könnte dir auch gefallen",
+        ] {
+            let others = "<h2>{}</h2><ul><li><a href=/y>A boat</a><li><a href=/z>A sauna</a></ul>";
+            let html = format!("<body class=home>{long}{}", others.replace("{}", line));
+            let found = text(&html);
+            assert!(
+                found.contains("orchard") && !found.contains("sauna"),
+                "{line}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_archive_of_messages_keeps_the_message() {
+        let list = "<ul><li>Previous message: <a href=1>Release 3</a><li>Next message: <a href=3>Gone</a>\
+                    <li><b>Messages sorted by:</b> <a href=d>[ date ]</a> <a href=t>[ thread ]</a></ul>";
+        let message = "<pre>Hi all,\n\nI would like to raise the requirement, since the old ones are no longer \
+                       supported.\n\nMarta</pre>";
+        let html = format!("<h1>Support</h1><b>Marta</b>{list}<hr>{message}<hr>{list}");
+        let snapshot = orbweaver_sdk::dom::parse(&html);
+        let view = snapshot.view().expect("view");
+        let url = "https://orb.example.org/pipermail/orb/2026-March/2.html";
+        let found = Content::of(&view, url).text(&view);
+        assert!(found.contains("requirement"), "{found}");
+        assert!(
+            !found.contains("sorted by") && !found.contains("Gone"),
+            "{found}"
+        );
+    }
 
     #[test]
     fn a_short_text_is_enough_beside_a_long_menu() {

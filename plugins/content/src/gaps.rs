@@ -151,7 +151,7 @@ impl Gaps<'_> {
         None
     }
 
-    /// Whether an element is code or a table of data at the end of a text.
+    /// Whether an element is code, a table of data or a list of facts at the end of a text.
     fn ends_text(&self, part: Node<'_>) -> bool {
         let Some(around) = part.parent() else {
             return false;
@@ -165,6 +165,7 @@ impl Gaps<'_> {
         let mut inside = std::iter::once(part).chain(part.descendants().take(LEVELS));
         inside.any(|node| match node.tag() {
             tag::PRE => true,
+            tag::DL => has_facts(node),
             tag::TABLE => Shape::of(node, &mut Vec::new(), has_content).is_data(node),
             _ => false,
         })
@@ -216,6 +217,27 @@ fn is_of_text(tag: u16) -> bool {
         tag,
         tag::H2..=tag::H6 | tag::LI | tag::DT | tag::DD | tag::PRE | tag::TD | tag::TH | tag::TABLE
     )
+}
+
+/// Whether a list has two terms, each with what it says of the thing.
+fn has_facts(list: Node<'_>) -> bool {
+    /// Elements that are looked at.
+    const MOST: usize = 16;
+    let has = |group: Node<'_>, tag| {
+        group
+            .child_elements()
+            .take(MOST)
+            .any(|part| part.tag() == tag)
+    };
+    let is_term = |part: &Node<'_>| match part.tag() {
+        tag::DT => part.next_sibling().is_some(),
+        tag::DIV => has(*part, tag::DT) && has(*part, tag::DD),
+        _ => false,
+    };
+    list.child_elements().take(MOST).filter(is_term).count() >= 2 && {
+        let mut links = list.descendants().take(MOST * MOST);
+        !links.any(|below| below.tag() == tag::A)
+    }
 }
 
 #[cfg(test)]
@@ -306,6 +328,12 @@ mod tests {
         };
         assert_eq!(text("<pre>run</pre>"), 2);
         assert_eq!(text("<table><tr><td>Silk<td>7</table>"), 3);
+        assert_eq!(text("<dl><dt>Silk<dd>7<dt>Silk<dd>7</dl>"), 5);
+        let group = "<div><dt>Silk<dd>7</div>";
+        assert_eq!(text(&format!("<dl>{group}{group}</dl>")), 5);
+        assert_eq!(text("<dl><dt>Silk<dd>7</dl>"), 1, "one is no list");
+        let linked = "<dl><dt>Silk<dd><a href=/x>7</a><dt>Silk<dd>7</dl>";
+        assert_eq!(text(linked), 1, "links to others");
         assert_eq!(text("<ul><li>Silk</ul>"), 1);
         let layout = "<table><tr><td><h3>Silk</h3><td>7</table>";
         assert_eq!(text(layout), 1, "it only lays out");

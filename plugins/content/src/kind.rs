@@ -225,6 +225,7 @@ fn vote_json_ld(text: &str, votes: &mut Votes) {
             "Product" | "ProductGroup" | "IndividualProduct" | "Vehicle" => 8,
             "CollectionPage" | "SearchResultsPage" | "OfferCatalog" => 16,
             "ItemList" => 32,
+            "JobPosting" => 128,
             _ => 0,
         };
         // Many products are a listing.
@@ -243,6 +244,10 @@ fn vote_json_ld(text: &str, votes: &mut Votes) {
     };
     votes.listing += if seen & 16 != 0 { 4 } else { 0 };
     votes.listing += if seen & 32 != 0 { 2 } else { 0 };
+    if seen & 128 != 0 {
+        // Sites of such advertisements are boards, too.
+        votes.forum = 0;
+    }
 }
 
 fn vote_url(url: &str, votes: &mut Votes) {
@@ -259,6 +264,9 @@ fn vote_url(url: &str, votes: &mut Votes) {
             "blog" | "news" => votes.article += 1,
             _ => {}
         }
+    }
+    if is_thread(path) {
+        votes.forum += 3;
     }
     let mut segments = path.split('/').filter(|s| !s.is_empty()).peekable();
     while let Some(segment) = segments.next() {
@@ -299,9 +307,89 @@ fn vote_url(url: &str, votes: &mut Votes) {
     }
 }
 
+/// Whether a path is of an issue tracker's page about one issue, or of an archive of mailing lists: there,
+/// what looks like comments on a text is the text.
+fn is_thread(path: &str) -> bool {
+    /// Parts of the path that are looked at.
+    const MOST: usize = 12;
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let mut parts = path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .take(MOST)
+        .enumerate()
+        .peekable();
+    while let Some((at, part)) = parts.next() {
+        let next = parts.peek().map_or("", |(_, next)| *next);
+        let found = match part {
+            "show_bug.cgi" => true,
+            "pipermail" | "hyperkitty" | "mailarchive" | "mailman3" => !next.is_empty(),
+            "archives" => next == "list" && path.contains("/thread/"),
+            // Behind a project's name: magazines have issues, too.
+            "issues" => at >= 2 && is_number(next),
+            "ticket" => is_number(next),
+            "browse" => is_issue_key(next),
+            _ => false,
+        };
+        if found {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a name is a project's letters and a number: `ORB-1182`.
+fn is_issue_key(name: &str) -> bool {
+    name.rsplit_once('-').is_some_and(|(project, number)| {
+        project.starts_with(|c: char| c.is_ascii_uppercase())
+            && project
+                .bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+            && !number.is_empty()
+            && number.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn issues_and_messages_are_threads() {
+        for (path, is) in [
+            ("show_bug.cgi", true),
+            ("orb/loom/-/issues/2204", true),
+            ("orb/loom/issues/7", true),
+            ("browse/ORB-1182", true),
+            ("ticket/4121", true),
+            ("pipermail/loom-devel/2026-March/004411.html", true),
+            ("archives/list/spin@lists.example.org/thread/ABC/", true),
+            ("issues/42", false),
+            ("orb/loom/issues", false),
+            ("browse/fiction-2026", false),
+            ("browse/ORB-new", false),
+            ("ticket/buy", false),
+            ("archives/list/", false),
+        ] {
+            assert_eq!(is_thread(path), is, "{path}");
+        }
+        let of = |url: &str, html: &str| {
+            let snapshot = orbweaver_sdk::dom::parse(html);
+            votes(&snapshot.view().expect("view"), url).winner()
+        };
+        assert_eq!(
+            of("https://orb.example.org/browse/ORB-7", ""),
+            Some(Kind::Forum)
+        );
+        let job = "<script type=application/ld+json>{\"@type\": \"JobPosting\"}</script>";
+        let board = "https://boards.example.org/orb/jobs/7";
+        assert_eq!(of(board, ""), Some(Kind::Forum));
+        assert_eq!(
+            of(board, job),
+            None,
+            "an advertisement of work is no thread"
+        );
+    }
 
     fn kind(html: &str) -> Option<Kind> {
         let snapshot = orbweaver_sdk::dom::parse(html);

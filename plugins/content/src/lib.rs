@@ -8,6 +8,7 @@
 
 pub mod apart;
 pub mod blocks;
+mod brief;
 mod choose;
 mod clean;
 mod content;

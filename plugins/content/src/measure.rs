@@ -159,7 +159,12 @@ fn marks_of(node: Node<'_>, max_words: u32, slugs: &Slugs<'_>) -> Marks {
                 }
             },
             attr::CLASS | attr::DATA_COMPONENT | attr::DATA_TESTID => {
-                names::marks(a.value(), max_words)
+                let marks = names::marks(a.value(), max_words);
+                // Elementor, a site builder, calls each part of a page a widget.
+                match a.value().contains("elementor-widget") {
+                    true => marks & !words::SIDE,
+                    false => marks,
+                }
             }
             attr::ITEMPROP if a.value() == "articleBody" => words::STRONG,
             attr::ROLE => match a.value() {

@@ -5,7 +5,9 @@
 //! `posts`). Words are looked up in one table built at compile time; a name's words
 //! together give its marks.
 
-use crate::words::{ARTICLE, BODY, BOILERPLATE, Marks, STATE, STRONG, TABLE};
+use crate::words::{
+    ARTICLE, BODY, BOILERPLATE, CONSENT, Marks, POPUP, PROMO, STATE, STRONG, TABLE,
+};
 
 const SLOTS: usize = 1024;
 
@@ -62,7 +64,11 @@ fn look_up(key: u64) -> Marks {
     }
 }
 
-/// The marks of a `class` or `id` value; names of more words say nothing.
+/// The last word of `cookie-law-info-bar`.
+const BAR: u64 = hash(b"bar");
+
+/// The marks of a `class` or `id` value; names of more words say nothing, but that a bar or a banner
+/// asks for consent.
 pub fn marks(value: &str, max_words: u32) -> Marks {
     let mut all = 0;
     let mut name = Name::default();
@@ -99,6 +105,7 @@ pub fn marks(value: &str, max_words: u32) -> Marks {
 struct Name {
     marks: Marks,
     last: Marks,
+    is_bar: bool,
     words: u32,
 }
 
@@ -112,12 +119,17 @@ impl Name {
             self.marks |= marks;
         }
         self.last = marks;
+        self.is_bar = key == BAR;
         self.words += 1;
     }
 
     fn marks(&self, max_words: u32) -> Marks {
-        if self.marks & STATE != 0 || self.words > max_words {
+        if self.marks & STATE != 0 {
             return 0;
+        }
+        if self.words > max_words {
+            let asks = self.is_bar || self.last & (POPUP | PROMO) != 0;
+            return if asks { self.marks & CONSENT } else { 0 };
         }
         let mut marks = self.marks;
         if marks & ARTICLE != 0 && self.last & BODY != 0 && marks & BOILERPLATE == 0 {

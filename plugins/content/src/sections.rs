@@ -59,7 +59,7 @@ pub fn drop_announced(view: &View<'_>, measured: &mut Measured, root: u32, kind:
 /// Whether what a line announces is beside the point on this kind of page.
 fn applies(what: Announces, kind: Kind) -> bool {
     match what {
-        Announces::Related => matches!(kind, Kind::Article | Kind::Product | Kind::Forum),
+        Announces::Related => !matches!(kind, Kind::Listing | Kind::Documentation),
         Announces::Subscribe | Announces::Ad => kind != Kind::Listing,
         Announces::Comments => kind != Kind::Forum,
         Announces::Reviews => kind == Kind::Product,

@@ -119,7 +119,9 @@ pub const TABLE: &[(Marks, &[&str])] = &[
         "toast", "dialog", "flyout", "drawer", "interstitial", "donate", "donation",
     ]),
     (CONSENT, &[
-        "cookie", "cookies", "consent", "gdpr", "onetrust",
+        "cookie", "cookies", "consent", "gdpr", "onetrust", "cookiebanner", "cookiebar",
+        "cookieconsent", "cookienotice", "cookiebot", "cookieyes", "cmplz", "usercentrics",
+        "didomi", "klaro", "axeptio", "tarteaucitron", "osano",
     ]),
     (META, &[
         "meta", "metadata", "postmeta", "date", "datetime", "timestamp", "published", "pubdate",

@@ -47,6 +47,32 @@ fn compiled(folder: &TempDir) -> PathBuf {
     folder.path().join("compiled")
 }
 
+#[test]
+fn a_file_that_is_there_is_replaced_only_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = with_links_inside(&folder);
+    std::fs::write(&output, "another program").unwrap();
+    let embed = |more: &[&str]| {
+        let mut embed = command(&folder);
+        embed
+            .args(["plugin", "embed", "--plugin-dir"])
+            .arg(folder.path().join("few"))
+            .arg("--output")
+            .arg(&output)
+            .args(more);
+        embed.output().unwrap()
+    };
+    let refused = embed(&[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success(), "{said}");
+    assert!(said.contains("exists; --force replaces it"), "{said}");
+    assert_eq!(std::fs::read(&output).unwrap(), b"another program");
+    let written = embed(&["--force"]);
+    let said = String::from_utf8_lossy(&written.stderr);
+    assert!(written.status.success(), "{said}");
+    assert!(std::fs::metadata(&output).unwrap().len() > 1_000_000);
+}
+
 #[tokio::test]
 async fn a_program_with_plugins_inside_needs_no_folder_and_compiles_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -36,6 +36,8 @@ pub enum Flaw {
     UntrustedRoot,
     /// It supports no version of TLS later than 1.0.
     OldVersion,
+    /// It ends connections without close_notify after its page, which announces this length, if any.
+    NoCloseNotify(Option<usize>),
     /// It speaks HTTP/2 and resets this many streams in the middle of their bodies.
     Http2Reset(usize),
     /// It speaks HTTP/2 and sends GOAWAY instead of this many responses.
@@ -194,6 +196,9 @@ impl TlsOrigin {
                         return refuse_version(stream).await;
                     }
                     let stream = acceptor.accept(stream).await?;
+                    if let Flaw::NoCloseNotify(length) = flaw {
+                        return break_off(stream, length).await;
+                    }
                     match flaw.is_http2() {
                         true => http2(stream, flaw, &counter).await,
                         false => site::serve(stream, &shared).await,
@@ -239,6 +244,19 @@ async fn refuse_version(mut stream: TcpStream) -> io::Result<()> {
         .write_all(&[0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 70])
         .await?;
     stream.shutdown().await
+}
+
+/// Answers one request, and ends the connection without TLS's close_notify.
+async fn break_off(mut stream: impl Stream, length: Option<usize>) -> io::Result<()> {
+    let mut request = [0; 4096];
+    let _ = stream.read(&mut request).await?;
+    let length = length.map_or_else(String::new, |length| {
+        format!("Content-Length: {length}\r\n")
+    });
+    let head = format!("HTTP/1.1 200 OK\r\n{length}Connection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(b"secure").await?;
+    stream.flush().await
 }
 
 const DATA: u8 = 0;

@@ -125,7 +125,7 @@ fn embed(bare: &Path, program: &Path) -> Result<()> {
     }
     let data = folder().join(".data");
     let written = run(clean(bare)
-        .args(["plugin", "embed", "--plugin-dir"])
+        .args(["plugin", "embed", "--force", "--plugin-dir"])
         .arg(&plugins)
         .arg("--data-dir")
         .arg(&data)

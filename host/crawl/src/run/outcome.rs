@@ -23,7 +23,6 @@ use crate::hooks::report::PluginReport;
 use crate::hooks::verdict::Fate;
 use crate::politeness::Reach;
 use crate::spec::SeedKind;
-use orbweaver_accounts::clock::Clock;
 
 /// What a URL fails with whose redirects lead back to it, each by a fetch of its own.
 pub(super) const IN_A_CIRCLE: &str = "the redirects go in a circle";
@@ -231,7 +230,7 @@ impl Crawler {
             && let Ok(wait) = TimeDelta::from_std(wait)
             && let Err(error) = crawls
                 .store
-                .close_host(name, Clock::system().now() + wait)
+                .close_host(name, crawls.clock.that_goes().now() + wait)
                 .await
         {
             tracing::warn!(%error, "cannot store a Retry-After for other nodes");

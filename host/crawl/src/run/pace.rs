@@ -20,7 +20,6 @@ use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
 use crate::politeness::Reach;
 use crate::shared::Shared;
-use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::quota::{CapReached, QuotaError, Reservation};
 
 /// Hosts that are looked at before other work gets a turn.
@@ -345,7 +344,7 @@ async fn take_turn(shared: &Shared, host: &str) -> Result<(), StoreError> {
     loop {
         let delay = turn.asked();
         // The hosts' time, which never stands still.
-        let (at, now) = (Instant::now(), Clock::system().now());
+        let (at, now) = (Instant::now(), crawls.clock.that_goes().now());
         match crawls.store.host_slot(host, now, delay).await {
             Ok(HostSlot::Taken) => {
                 turn.shared_slot(at);

@@ -191,15 +191,24 @@ impl HostPattern {
             _ => (rest, PortRule::SchemeDefault),
         };
         let normal = |host: &str| {
-            url::Host::parse(host)
-                .map(|h| h.to_string())
-                .map_err(|_| bad("the host is not valid"))
+            if host.contains('*') {
+                return Err(bad("`*` must be the whole first label"));
+            }
+            let parsed = url::Host::parse(host).map_err(|_| bad("the host is not valid"))?;
+            match &parsed {
+                url::Host::Domain(name) if has_empty_label(name) => {
+                    Err(bad("the host has nothing before, or between, its dots"))
+                }
+                _ => Ok(parsed),
+            }
         };
         let host = match host.strip_prefix("*.") {
-            Some(parent) => HostRule::Below(normal(parent)?),
+            Some(parent) => match normal(parent)? {
+                url::Host::Domain(name) => HostRule::Below(name),
+                _ => return Err(bad("an address has no subdomains")),
+            },
             None if host == "*" => HostRule::Any,
-            None if host.contains('*') => return Err(bad("`*` must be the whole first label")),
-            None => HostRule::Exactly(normal(host)?),
+            None => HostRule::Exactly(normal(host)?.to_string()),
         };
         Ok(Self { scheme, host, port })
     }
@@ -285,6 +294,12 @@ impl std::fmt::Display for HostPattern {
             PortRule::Number(number) => write!(f, ":{number}"),
         }
     }
+}
+
+/// Whether no host can have this name, since a label of it is empty. The one behind a last dot may be.
+pub(crate) fn has_empty_label(name: &str) -> bool {
+    let labels = name.strip_suffix('.').unwrap_or(name);
+    labels.split('.').any(str::is_empty)
 }
 
 fn is_below(host: &str, parent: &str) -> bool {
@@ -421,6 +436,14 @@ mod tests {
             "http://x:99999",
             "",
             "user@x",
+            "*.*",
+            "https://*.a.*",
+            "*.127.0.0.1",
+            "http://*.[::1]:8080",
+            "a..b",
+            ".a.b",
+            "*..b",
+            ".",
         ] {
             let error = HostPatterns::parse(&[bad]).unwrap_err();
             assert!(error.contains(&format!("`{bad}`")), "{error}");

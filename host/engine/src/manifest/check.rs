@@ -2,7 +2,7 @@
 
 use super::{FetcherInfo, HookPoint, Manifest};
 use crate::api_version;
-use crate::grants::{MAX_ENTRY_BYTES, Permissions};
+use crate::grants::{MAX_ENTRY_BYTES, Permissions, has_empty_label};
 use crate::kind::Kind;
 use crate::schema::Schema;
 use crate::text::is_hidden;
@@ -72,6 +72,7 @@ impl Manifest {
             }
         }
         let input = compiled("schema.input", self.schema.input.as_deref())?;
+        check_input_of_objects(self.schema.input.as_deref())?;
         compiled("schema.output", self.schema.output.as_deref())?;
         self.check_fetcher()?;
         Ok(input)
@@ -199,6 +200,13 @@ impl FetcherInfo {
                     "fetcher.domains[{i}]: `{domain}` is not a lower-case host name"
                 ));
             }
+            // The names of requests come without a last dot.
+            if name.contains('*') || name.ends_with('.') || has_empty_label(name) {
+                return Err(format!(
+                    "fetcher.domains[{i}]: `{domain}` matches no host; a domain is a host name, or `*.` and \
+                     a host name, without a dot at its ends"
+                ));
+            }
         }
         if self.paths.len() > MAX_PATHS {
             return Err(format!("fetcher.paths: at most {MAX_PATHS}"));
@@ -227,6 +235,24 @@ fn compiled(field: &str, text: Option<&str>) -> Result<Option<Schema>, String> {
     let value = serde_json::from_str(text).map_err(|e| format!("{field}: not JSON: {e}"))?;
     let schema = crate::schema::compile(&value);
     schema.map(Some).map_err(|e| format!("{field}: {e}"))
+}
+
+/// Refuses an input schema that no input satisfies: inputs and options are JSON objects.
+fn check_input_of_objects(text: Option<&str>) -> Result<(), String> {
+    let schema = text.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let allows_objects = match &schema {
+        None => true,
+        Some(serde_json::Value::Bool(anything)) => *anything,
+        Some(schema) => match schema.get("type") {
+            None => true,
+            Some(serde_json::Value::Array(types)) => types.iter().any(|name| name == "object"),
+            Some(name) => name == "object",
+        },
+    };
+    if allows_objects {
+        return Ok(());
+    }
+    Err("schema.input: must allow objects (\"type\": \"object\"): every input is one".to_owned())
 }
 
 /// Restricts texts that are shown in one line.

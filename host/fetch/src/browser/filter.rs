@@ -428,7 +428,8 @@ async fn exchange(
     headers.remove(header::HOST);
     headers.remove(header::CONTENT_LENGTH);
     let connections = Connections::of(&headers);
-    let client = clients.get(upstream.as_ref(), connections).await?;
+    let project = shared.fetcher.project();
+    let client = clients.get(upstream.as_ref(), connections, project).await?;
     shared.count_sent(head_bytes(url, &headers))?;
     let body = read(shared, body).await?;
     let onward = outgoing(parts.method, &target.url, headers, Some(body))?;
@@ -436,7 +437,9 @@ async fn exchange(
     let answer = match (run(shared, &client, onward).await, again) {
         // Like a fetch: one retry, on a new connection.
         (Err(fault), Some(again)) if fault.stale => {
-            let client = clients.get(upstream.as_ref(), Connections::Fresh).await?;
+            let client = clients
+                .get(upstream.as_ref(), Connections::Fresh, project)
+                .await?;
             run(shared, &client, again).await?
         }
         (answer, _) => answer?,

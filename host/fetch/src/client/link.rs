@@ -143,7 +143,14 @@ impl AsyncRead for Link {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        match ready!(Pin::new(&mut self.stream).poll_read(cx, buf)) {
+            // The connection ended without TLS's close_notify, as many servers end it. Browsers take the end
+            // of a body without a length from it, too; a body with one that is shorter stays incomplete.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !self.is_http2 => {
+                Poll::Ready(Ok(()))
+            }
+            read => Poll::Ready(read),
+        }
     }
 }
 

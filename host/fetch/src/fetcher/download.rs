@@ -50,7 +50,7 @@ impl Fetcher {
                 inner.clients.judge_behind(proxy, &hop.target).await?;
             }
             let connections = Connections::of(&hop.headers);
-            let client = inner.clients.get(proxy, connections).await?;
+            let client = inner.clients.get(proxy, connections, self.1).await?;
             let head = exchange::send(&client, hop.request()?, &bounds).await?;
             let codings = head.headers.get_all(CONTENT_ENCODING).iter();
             if !decode::codings(codings.map(|value| value.to_str().unwrap_or("?")))?.is_empty() {

@@ -1,3 +1,4 @@
+use orbweaver_core::ids::ProjectId;
 use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{FetchConfig, Fetcher, Method, Request, SubKind};
 use orbweaver_origin::{Certificates, Flaw, TlsOrigin};
@@ -50,6 +51,24 @@ async fn fault_22_every_flaw_of_tls_has_its_sub_kind() {
             ),
             ("tls", Some(sub), false),
             "{flaw:?}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_ends_without_close_notify_is_whole_unless_its_length_says_otherwise() {
+    for (length, expected) in [
+        (None, Ok("secure".into())),
+        (Some(6), Ok("secure".into())),
+        (Some(7), Err("incomplete_body")),
+    ] {
+        let (fetcher, origin) = served(Flaw::NoCloseNotify(length)).await;
+        let answer = get(&fetcher, &origin.url("secure.example")).await;
+        let answer = answer.map(|response| response.body);
+        assert_eq!(
+            answer.map_err(|error| error.kind.as_str()),
+            expected,
+            "{length:?}"
         );
     }
 }
@@ -112,6 +131,31 @@ async fn a_connection_that_gave_no_answer_in_time_is_not_used_again() {
     assert_eq!(error.kind.as_str(), "timeout", "{error}");
     let response = get(&fetcher, &url).await.unwrap();
     assert_eq!(&response.body[..], b"secure");
+}
+
+#[tokio::test]
+async fn requests_of_one_project_without_answer_keep_no_other_project_waiting() {
+    let certificates = Certificates::new().unwrap();
+    let origin = TlsOrigin::start(&certificates, Flaw::Http2Silence)
+        .await
+        .unwrap();
+    let fetcher = with_config(FetchConfig {
+        extra_roots: vec![certificates.root()],
+        ..config_with(|limits| limits.first_byte_ms = Millis(10_000))
+    });
+    let url = origin.url("secure.example");
+    let first = fetcher.of_project(ProjectId(1));
+    let second = fetcher.of_project(ProjectId(2));
+    let answer = async {
+        while origin.requests() == 0 {
+            tokio::task::yield_now().await;
+        }
+        get(&second, &url).await
+    };
+    tokio::select! {
+        ended = get(&first, &url) => panic!("{ended:?}"),
+        answer = answer => assert_eq!(answer.unwrap().body, "secure"),
+    }
 }
 
 #[tokio::test]

@@ -10,11 +10,14 @@ use orbweaver_engine::{Engine, has_bundle};
 use orbweaver_store::{Store, StoreError};
 
 use super::out::out;
+use super::serve::NO_SETTING;
 use super::{Common, ready};
 use crate::blobs;
 use crate::config::{Config, PROGRAM};
 use crate::insecure_settings::insecure_settings;
 use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::same_secret;
+use orbweaver_accounts::seal::Seal;
 use orbweaver_pipeline::Pipeline;
 
 /// Report what is missing on this machine and how to get it, and which settings are insecure.
@@ -43,7 +46,8 @@ enum State {
 
 impl Doctor {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
-        let config = common.load()?.config;
+        let loaded = common.load()?;
+        let config = loaded.config;
         let mut findings = vec![
             data_dir(&config),
             database(&config).await,
@@ -54,6 +58,12 @@ impl Doctor {
             browser(&config),
             tls(&config),
         ];
+        let misnamed = loaded.misnamed.iter();
+        findings.extend(
+            misnamed.map(|variable| {
+                finding("variable", State::Less, format!("{variable}: {NO_SETTING}"))
+            }),
+        );
         let insecure = insecure_settings(&config).into_iter();
         findings.extend(insecure.map(|it| finding(it.name, State::Open, it.message)));
         for Finding { what, state, says } in &findings {
@@ -101,15 +111,25 @@ async fn database(config: &Config) -> Finding {
         Ok(store) => {
             let projects = store.projects().await.map_or(0, |projects| projects.len());
             let kind = store.kind();
+            let secret = has_its_secret(config, &store).await;
             store.close().await;
-            finding(
-                what,
-                State::Good,
-                format!("{kind}, up to date, {projects} projects"),
-            )
+            match secret {
+                Ok(()) => finding(
+                    what,
+                    State::Good,
+                    format!("{kind}, up to date, {projects} projects"),
+                ),
+                Err(error) => finding(what, State::Bad, format!("{error:#}")),
+            }
         }
         Err(error) => finding(what, State::Bad, error.to_string()),
     }
+}
+
+/// Whether `serve` starts on this database with the secret that it has.
+async fn has_its_secret(config: &Config, store: &Store) -> anyhow::Result<()> {
+    let seal = Seal::load(config.secret_key.as_ref(), &config.data_dir)?;
+    same_secret::compare(store, &seal, config.secret_key.is_some()).await
 }
 
 /// Replicas of the database. The service works without them.

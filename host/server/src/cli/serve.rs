@@ -20,6 +20,10 @@ use orbweaver_accounts::bootstrap::{self, FirstStart};
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::secret::Secret;
 
+/// What is said of a variable that sets nothing.
+pub(super) const NO_SETTING: &str =
+    "this variable sets nothing: there is no setting of its name; `orbweaver config` lists them";
+
 /// Serve the API. The first start on an empty database creates project `default` and
 /// prints its key.
 #[derive(Args)]
@@ -51,11 +55,15 @@ impl Serve {
         flags.set("tls_cert", self.tls_cert);
         flags.set("tls_key", self.tls_key);
         flags.set("roles", self.roles);
-        let config = load(common.config.as_deref(), flags)?.config;
+        let loaded = load(common.config.as_deref(), flags)?;
+        let config = loaded.config;
         let traces = Traces::from_env()?;
         match &traces {
             None => telemetry::start_logs(&config.log)?,
             Some(traces) => telemetry::start_logs_and_traces(&config.log, traces)?,
+        }
+        for variable in loaded.misnamed {
+            tracing::warn!(variable, "{NO_SETTING}");
         }
         let metrics = telemetry::start_metrics()?;
         open_files::raise();

@@ -9,7 +9,7 @@ use figment::{Figment, Metadata, Profile, Provider};
 
 use super::explain::explain;
 use super::settings::Config;
-use super::sources::{Unsetting, Variables};
+use super::sources::{Unsetting, Variables, misnamed};
 
 /// Settings from the command line: top-level name and value.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +43,8 @@ impl Provider for Flags {
 pub struct Loaded {
     /// The validated configuration.
     pub config: Config,
+    /// Variables that look as if they were to set something, and do not.
+    pub misnamed: Vec<String>,
     figment: Figment,
 }
 
@@ -89,7 +91,11 @@ pub fn load(file: Option<&Path>, flags: Flags) -> anyhow::Result<Loaded> {
         let error = match figment.extract::<Config>() {
             Ok(config) => {
                 config.validate()?;
-                return Ok(Loaded { config, figment });
+                return Ok(Loaded {
+                    config,
+                    misnamed: misnamed(defaults),
+                    figment,
+                });
             }
             Err(error) => error,
         };
@@ -271,6 +277,30 @@ mod tests {
                 Ok(())
             });
         }
+    }
+
+    #[test]
+    fn variables_that_set_nothing_and_look_so_are_named() {
+        Jail::expect_with(|jail| {
+            for (name, value) in [
+                ("ORBWEAVER_LISTEN", "127.0.0.1:2"),
+                ("ORBWEAVER_CRAWL__RUNS", "3"),
+                // Of other programs, as of Kubernetes.
+                ("ORBWEAVER_FIXTURES", "elsewhere"),
+                ("ORBWEAVER_SERVICE_HOST", "10.0.0.1"),
+                ("ORBWEAVER_PORT_8080_TCP_ADDR", "10.0.0.1"),
+            ] {
+                jail.set_env(name, value);
+            }
+            let misnamed = load(None, Flags::default()).unwrap().misnamed;
+            assert!(misnamed.is_empty(), "{misnamed:?}");
+            jail.set_env("ORBWEAVER_CRAWLS__RUNS", "3");
+            jail.set_env("ORBWEAVER_SECRETKEY", "hidden");
+            let mut misnamed = load(None, Flags::default()).unwrap().misnamed;
+            misnamed.sort();
+            assert_eq!(misnamed, ["ORBWEAVER_CRAWLS__RUNS", "ORBWEAVER_SECRETKEY"]);
+            Ok(())
+        });
     }
 
     #[test]

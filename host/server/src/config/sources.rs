@@ -21,6 +21,25 @@ const NEVER_EMPTY: [&str; 6] = [
     "tls_key",
 ];
 
+/// Variables of this process that look as if they were to set something, and do not: of a section that is not
+/// there, and like a setting but for its underscores.
+pub(super) fn misnamed(defaults: &serde_json::Value) -> Vec<String> {
+    let plain = |name: &str| name.replace('_', "");
+    let settings = defaults.as_object().into_iter().flatten();
+    let settings: Vec<String> = settings.map(|(name, _)| plain(name)).collect();
+    let is_misnamed = |path: &str| {
+        let section = path.split_once("__").map(|(section, _)| section);
+        defaults.get(section.unwrap_or(path)).is_none()
+            && (section.is_some() || settings.contains(&plain(path)))
+    };
+    let env = Env::prefixed(PREFIX);
+    let names = env.iter().map(|(path, _)| path.as_str().to_owned());
+    names
+        .filter(|path| is_misnamed(path))
+        .map(|path| format!("{PREFIX}{}", path.to_ascii_uppercase()))
+        .collect()
+}
+
 /// The `ORBWEAVER_…` variables. What looks like a number, a truth value, a list or a table is taken for
 /// one, until [`take_as_text`](Self::take_as_text) says otherwise.
 pub(super) struct Variables(BTreeMap<String, Variable>);

@@ -1,10 +1,11 @@
 //! Code shared by both databases.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use sqlx::postgres::PgPool;
+use sqlx::Connection as _;
+use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::sqlite::SqlitePool;
 
 use super::checkpoint::Checkpoints;
@@ -51,8 +52,30 @@ pub(crate) const BEGIN: &str = if cfg!(test) {
 /// connection whose other end is gone without a word gives neither an answer nor an error.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 300 });
 
+/// How long a connection may take until it is ready for its next user, after one that did not answer.
+const RELEASE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
+
+/// Whether a connection did not answer before: so may others, which were used at that time.
+static SILENCE: AtomicBool = AtomicBool::new(false);
+
+/// A pool for PostgreSQL. It gives up a connection that is silent when its user leaves it: otherwise the pool
+/// waits for its answer without a limit, and for so long it keeps its place.
+pub(crate) fn postgres_pool() -> PgPoolOptions {
+    PgPoolOptions::new().after_release(|connection, _| {
+        Box::pin(async move {
+            if !SILENCE.load(Ordering::Relaxed) {
+                return Ok(true);
+            }
+            let ready = tokio::time::timeout(RELEASE, connection.ping()).await;
+            ready.map_err(|_| sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))??;
+            Ok(true)
+        })
+    })
+}
+
 /// The error of a connection that did not answer within [`PATIENCE`].
 pub(crate) fn unanswered() -> StoreError {
+    SILENCE.store(true, Ordering::Relaxed);
     let late = std::io::Error::new(
         std::io::ErrorKind::TimedOut,
         format!("no answer of PostgreSQL within {PATIENCE:?}"),
@@ -113,8 +136,9 @@ macro_rules! read {
             }
             $crate::db::Db::Pg(pool) => {
                 let $pool = pool;
-                let read = async { Ok::<_, $crate::StoreError>($body) };
-                let done = tokio::time::timeout($crate::db::PATIENCE, read).await;
+                // Left after the error is made, which has its connection given up.
+                let mut read = std::pin::pin!(async { Ok::<_, $crate::StoreError>($body) });
+                let done = tokio::time::timeout($crate::db::PATIENCE, read.as_mut()).await;
                 done.unwrap_or_else(|_| Err($crate::db::unanswered()))?
             }
         }
@@ -236,11 +260,10 @@ pub(crate) use {per_database, read, read_replica, transact};
 #[cfg(test)]
 mod tests {
     use std::future::pending;
-
-    use orbweaver_postgres::Postgres;
-    use sqlx::postgres::PgPoolOptions;
+    use std::sync::atomic::AtomicI32;
 
     use super::*;
+    use orbweaver_postgres::Postgres;
 
     /// A database with one row, over one connection.
     async fn one_row() -> (String, PgPool) {
@@ -254,7 +277,7 @@ mod tests {
     }
 
     async fn one(url: &str) -> PgPool {
-        let one = PgPoolOptions::new().max_connections(1);
+        let one = postgres_pool().max_connections(1);
         one.connect(url).await.unwrap()
     }
 
@@ -327,5 +350,35 @@ mod tests {
         let error = read_and_hang(&db).await.unwrap_err();
         assert!(error.is_transient(), "{error}");
         assert_eq!(add(&db).await.unwrap(), 1);
+    }
+
+    /// Sends a signal to the server's process of a connection.
+    fn signal(name: &str, process: i32) {
+        let process = process.to_string();
+        let mut kill = std::process::Command::new("kill");
+        let sent = kill.args(["-s", name, &process]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    async fn read_in_silence(db: &Db, stopped: &AtomicI32) -> Result<i64, StoreError> {
+        read!(db, pool => {
+            let mut connection = pool.acquire().await?;
+            let process = sqlx::query_scalar("SELECT pg_backend_pid()");
+            let process = process.fetch_one(&mut *connection).await?;
+            signal("STOP", process);
+            stopped.store(process, Ordering::Relaxed);
+            Ok(sqlx::query_scalar("SELECT n FROM t").fetch_one(&mut *connection).await?)
+        })
+    }
+
+    #[tokio::test]
+    async fn a_silent_connection_does_not_keep_its_place_in_the_pool() {
+        let (_, pool) = one_row().await;
+        let (db, stopped) = (Db::Pg(pool), AtomicI32::new(0));
+        let read = read_in_silence(&db, &stopped).await;
+        let added = add(&db).await;
+        signal("CONT", stopped.load(Ordering::Relaxed));
+        assert!(read.unwrap_err().is_transient());
+        assert_eq!(added.unwrap(), 1);
     }
 }

@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use orbweaver_blobs::Blobs;
+use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
@@ -163,12 +164,18 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
             ))
         }
     };
-    let pool = PgPoolOptions::new()
+    let at = postgres_at("database_url", &options.url)?;
+    let connected = dispatch::postgres_pool()
         .max_connections(options.connections.max(2))
         .acquire_timeout(options.acquire_timeout)
-        .connect_with(postgres_at("database_url", &options.url)?)
-        .await
-        .map_err(cannot_connect("database_url"))?;
+        .connect_with(at.clone())
+        .await;
+    let pool = match connected {
+        // It tried again and again, and does not tell why.
+        Err(sqlx::Error::PoolTimedOut) => Err(no_connection(&at).await),
+        connected => connected,
+    }
+    .map_err(cannot_connect("database_url"))?;
     let mut migrations = sqlx_macros::migrate!("../../migrations/postgres");
     migrations.set_ignore_missing(true);
     let (setting, at) = match direct(options)? {
@@ -177,7 +184,8 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
     };
     let session = PgPoolOptions::new()
         .max_connections(1)
-        .connect_with(at)
+        // The whole schema may take longer than a statement that is worth a warning.
+        .connect_with(at.disable_statement_logging())
         .await
         .map_err(cannot_connect(setting))?;
     let migrated = migrations::run(&migrations, &session).await;
@@ -188,6 +196,14 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
         tracing::warn!(%error, "cannot make partitions of the request log");
     }
     Ok(Db::Pg(pool))
+}
+
+/// Why there is no connection.
+async fn no_connection(at: &PgConnectOptions) -> sqlx::Error {
+    match tokio::time::timeout(Duration::from_secs(2), at.connect()).await {
+        Ok(Err(error)) => error,
+        Ok(Ok(_)) | Err(_) => sqlx::Error::PoolTimedOut,
+    }
 }
 
 /// The server itself, if the database is behind a pooler.

@@ -57,6 +57,23 @@ struct MonitorRow {
     next_fires_at: i64,
 }
 
+#[derive(sqlx_macros::FromRow)]
+struct WaitingRow {
+    project_id: i64,
+    #[sqlx(flatten)]
+    monitor: MonitorRow,
+}
+
+impl From<MonitorRow> for DueMonitor {
+    fn from(row: MonitorRow) -> Self {
+        Self {
+            id: MonitorId(row.id),
+            schedule: row.schedule,
+            fire_at: from_ms(row.next_fires_at),
+        }
+    }
+}
+
 impl Store {
     /// Projects with due monitors, longest waiting first. Suspended projects are left out: their
     /// fires wait.
@@ -128,13 +145,31 @@ impl Store {
             .fetch_all(pool)
             .await?
         });
+        Ok(rows.into_iter().map(DueMonitor::from).collect())
+    }
+
+    /// Monitors of any project whose next fire lies ahead, by id, with ids after this one.
+    #[crate::boxed]
+    pub async fn waiting_monitors(
+        &self,
+        now: DateTime<Utc>,
+        after: Option<MonitorId>,
+        limit: u32,
+    ) -> Result<Vec<(ProjectId, DueMonitor)>, StoreError> {
+        let rows: Vec<WaitingRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT project_id, id, schedule, next_fires_at FROM monitors
+                 WHERE next_fires_at > $1 AND id > $2 ORDER BY id LIMIT $3",
+            )
+            .bind(to_ms(now))
+            .bind(after.map_or(0, MonitorId::get))
+            .bind(i64::from(limit))
+            .fetch_all(pool)
+            .await?
+        });
         Ok(rows
             .into_iter()
-            .map(|row| DueMonitor {
-                id: MonitorId(row.id),
-                schedule: row.schedule,
-                fire_at: from_ms(row.next_fires_at),
-            })
+            .map(|row| (ProjectId(row.project_id), row.monitor.into()))
             .collect())
     }
 

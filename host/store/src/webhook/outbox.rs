@@ -111,6 +111,20 @@ per_database! {
         sql::notices::tell(conn, Topic::Work).await
     }
 
+    /// Makes deliveries due whose last attempt lies ahead, since the clock was set back; how many.
+    pub(crate) async fn bound(conn: &mut Conn, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "UPDATE deliveries SET next_at = $1
+             WHERE state = 'pending' AND next_at > $1 AND taken_by IS NULL
+               AND COALESCE((SELECT max(a.at) FROM delivery_attempts a
+                             WHERE a.delivery_id = deliveries.id), created_at) > $1",
+        )
+        .bind(to_ms(now))
+        .execute(&mut *conn)
+        .await?;
+        Ok(done.rows_affected())
+    }
+
     /// Writes the delivery of a job that ends.
     pub(crate) async fn insert_of_job(
         conn: &mut Conn,

@@ -21,6 +21,7 @@ on_both_databases! {
     a_handed_back_attempt_does_not_count
     cancelling_and_deleting
     an_idempotency_key_lasts_a_day
+    a_lease_of_a_clock_that_was_ahead_is_bounded
 }
 
 fn later(seconds: i64) -> DateTime<Utc> {
@@ -358,4 +359,18 @@ async fn an_idempotency_key_lasts_a_day(options: Options) {
     );
     let small = store.create_job(&new_job(project)).await.unwrap();
     assert!(matches!(small, JobCreated::New(_)), "{small:?}");
+}
+
+async fn a_lease_of_a_clock_that_was_ahead_is_bounded(options: Options) {
+    let (store, project) = open(&options).await;
+    let job = queue(&store, project).await;
+    // Its node dies with a clock that is a day ahead.
+    let ahead = lease(&store, 86_400).await.unwrap().lease;
+    assert!(lease(&store, 60).await.is_none());
+    let bounded = store.bound_waits(later(60), later(120)).await.unwrap();
+    assert_eq!(bounded, 1);
+    assert_eq!(store.bound_waits(later(60), later(120)).await.unwrap(), 0);
+    assert!(lease(&store, 119).await.is_none());
+    let taken = lease(&store, 120).await.unwrap().lease;
+    assert_eq!((taken.job, taken.epoch), (job, ahead.epoch + 1));
 }

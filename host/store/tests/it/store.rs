@@ -1,5 +1,7 @@
 //! Projects, keys, pages, usage, idempotency and the request log.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
@@ -101,11 +103,14 @@ async fn a_wrong_address_is_explained() {
         ("mysql://x", "must start with"),
         ("sqlite:/nowhere/at/all/x.db", "folder exists"),
         ("postgres://u:hidden@127.0.0.1:1/x", "check that it runs"),
+        // Why, and not that the connection took too long.
+        ("postgres://u:hidden@127.0.0.1:1/x", "refused"),
     ] {
-        let error = Store::open(&Options::url(url))
-            .await
-            .unwrap_err()
-            .to_string();
+        let options = Options {
+            acquire_timeout: Duration::from_millis(300),
+            ..Options::url(url)
+        };
+        let error = Store::open(&options).await.unwrap_err().to_string();
         assert!(error.contains(says) && !error.contains("hidden"), "{error}");
     }
 }

@@ -126,6 +126,9 @@ pub(super) struct Embed {
     /// that the folder does not override.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    force: bool,
 }
 
 impl Plugin {
@@ -362,6 +365,9 @@ impl Pack {
 
 impl Embed {
     async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        if !self.force && self.output.exists() {
+            bail!("{} exists; --force replaces it", self.output.display());
+        }
         let config = common.load()?.config;
         let plugins = config.pipeline().plugins;
         let report = write_bundle(plugins, Path::new(PROGRAM), &self.output)
