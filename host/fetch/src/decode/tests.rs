@@ -296,3 +296,12 @@ fn a_body_in_single_bytes_decodes_however_far_it_expands() {
         );
     }
 }
+
+#[test]
+fn an_unknown_coding_is_named_whole_and_as_it_came_or_not_at_all() {
+    let message = |value: &str| codings(std::iter::once(value)).unwrap_err().message;
+    assert!(message("Rot13").contains("\"Rot13\""));
+    let long = "a".repeat(41);
+    let told = message(&long);
+    assert!(!told.contains("aaa") && told.contains("41 bytes"), "{told}");
+}
