@@ -99,7 +99,13 @@ impl Shape {
         // Columns of cells with content, as long as they are one.
         let (mut filled, mut several) = (None, false);
         spans.clear();
+        let mut group = None;
         for row in rows(table) {
+            // No cell reaches out of its group of rows (HTML, 4.9.12.1).
+            let own = row.parent().map(|group| group.id());
+            if group.replace(own) != Some(own) {
+                spans.clear();
+            }
             let (mut column, mut count, mut heads, mut empty) = (0, 0, 0, 0);
             for cell in cells(row).filter(|cell| laid_out(*cell)) {
                 while let Some(taken) = spans.get_mut(column).filter(|s| **s > 0) {

@@ -158,7 +158,10 @@ impl Writer {
                     } else {
                         1
                     };
-                    if self.must_escape(text, at, run, ahead) {
+                    // White space before it may have gone before the mark that begins here.
+                    let joins =
+                        byte == b'*' && !self.code && at == start && self.last_char() == '*';
+                    if joins || self.must_escape(text, at, run, ahead) {
                         for _ in 0..run {
                             self.out.push_str(slice(text, from, at));
                             self.out.push('\\');
@@ -191,7 +194,11 @@ impl Writer {
         let next = bytes.get(at + run).copied();
         let next = next.filter(|_| !is_unwritten(bytes, at + run));
         match byte {
-            b'\\' => next.is_none_or(|b| b.is_ascii_punctuation()),
+            // White space at the end of a text may come behind the mark that ends there.
+            b'\\' => {
+                next.is_none_or(|b| b.is_ascii_punctuation())
+                    || only(bytes.get(at + 1..).unwrap_or_default(), b"")
+            }
             b'`' => true,
             // Between white space it is no delimiter.
             b'*' => {

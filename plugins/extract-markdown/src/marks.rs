@@ -177,7 +177,14 @@ impl Writer {
                 self.brackets = false;
             }
             Kind::Code { fence, padded } => {
-                if padded {
+                let from = mark.at + fence as usize;
+                let piece = self.out.get(from..).unwrap_or("");
+                // A link may have cut the code beside a backtick of its own.
+                let cut = !padded && (piece.starts_with('`') || piece.ends_with('`'));
+                if cut {
+                    self.out.insert(from, ' ');
+                }
+                if padded || cut {
                     self.out.push(' ');
                 }
                 self.backticks(fence);
@@ -251,7 +258,8 @@ impl Writer {
                 mark.tag = tag;
             }
         }
-        self.closed.clear();
+        // What was closed inside of an emphasis that goes on.
+        self.settle_closed(next);
     }
 
     /// Whether the open link is written here: again, if it was before and there is room for that.
@@ -284,11 +292,59 @@ impl Writer {
         };
         let at = self.out.len();
         let before = self.last_char();
-        let tag = is_punctuation(next) && !before.is_whitespace() && !is_punctuation(before);
+        let tag = is_punctuation(next) && !before.is_whitespace() && !is_punctuation(before)
+            || self.joins_closed(kind, index, next)
+            || self.may_close_outer(kind, index, next);
+        // What is closed before it does not go on behind it.
+        self.closed.clear();
         if let Some((delimiter, open, _)) = kind.delimiter() {
             self.out.push_str(if tag { open } else { delimiter });
         }
         (at, tag)
+    }
+
+    /// Whether the delimiter would be one run with that of the emphasis which ended before it, and
+    /// readers might take the run for something else: they do not where it stands between letters.
+    fn joins_closed(&self, kind: Kind, index: usize, next: char) -> bool {
+        let touches = |c: &&Closed| !c.mark.tag && c.mark.kind.sign() == kind.sign();
+        let Some(closed) = self.closed.last().filter(touches) else {
+            return false;
+        };
+        let last = self.out.get(..closed.close_at);
+        let last = last.and_then(|text| text.chars().next_back());
+        let parts_letters = !is_punctuation(next) && last.is_some_and(|c| !is_punctuation(c));
+        let inner = self.marks.get(index + 1);
+        let is_longer = inner.is_some_and(|m| m.kind.sign() == kind.sign());
+        self.closed.len() > 1 || is_longer || !parts_letters
+    }
+
+    /// Whether the delimiter, which opens, might close the emphasis around it (CommonMark 0.31,
+    /// section 6.2, rules 9 and 10).
+    fn may_close_outer(&self, kind: Kind, index: usize, next: char) -> bool {
+        let before = self.last_char();
+        if before.is_whitespace() || is_punctuation(before) != is_punctuation(next) {
+            return false;
+        }
+        let mut around = self.marks.get(..index).unwrap_or_default().iter();
+        let is_outer =
+            |m: &&Mark| !m.tag && m.kind.delimiter().is_some() && m.kind.sign() == kind.sign();
+        let (Some(outer), Some((delimiter, ..))) = (around.rfind(is_outer), kind.delimiter())
+        else {
+            return false;
+        };
+        let text = self.out.as_bytes();
+        let sign = |at: &usize| text.get(*at).is_some_and(|b| char::from(*b) == kind.sign());
+        let behind = (outer.at..text.len()).take_while(sign).count();
+        if outer.at + behind == text.len() {
+            // Both open in one run.
+            return false;
+        }
+        let ahead = (0..outer.at).rev().take_while(sign).count();
+        let escapes = text.get(..outer.at - ahead).unwrap_or_default();
+        let escapes = escapes.iter().rev().take_while(|b| **b == b'\\').count();
+        // One that is escaped is none of the run.
+        let run = behind + ahead.saturating_sub(escapes % 2);
+        !(run + delimiter.len()).is_multiple_of(3)
     }
 
     /// Content that begins with `next` comes directly after closed emphasis. Where the

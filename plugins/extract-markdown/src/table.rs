@@ -24,6 +24,8 @@ pub(crate) struct Table {
     shape: Shape,
     /// Rows that cells above still take, by column.
     spans: Vec<u32>,
+    /// The element around the last row.
+    group: Option<u32>,
     /// The next column of the open row, and the columns and rows of the open cell.
     column: usize,
     cell: (usize, u32),
@@ -118,6 +120,7 @@ impl<'a> Walker<'a> {
             self.push(node, Close::Block);
             return node.id() + 1;
         }
+        self.begin_group(node);
         if !has_content(node) {
             self.skip_row();
             return self.pass(node);
@@ -150,7 +153,10 @@ impl<'a> Walker<'a> {
     /// column.
     pub(crate) fn pass_in_table(&mut self, node: Node<'a>) {
         match node.tag() {
-            tag::TR if self.in_table() => self.skip_row(),
+            tag::TR if self.in_table() => {
+                self.begin_group(node);
+                self.skip_row();
+            }
             tag::TD | tag::TH
                 if self.in_table() && self.table.in_row && !self.is_hidden_cell(node) =>
             {
@@ -158,6 +164,14 @@ impl<'a> Walker<'a> {
                 self.close_cell();
             }
             _ => {}
+        }
+    }
+
+    /// No cell reaches out of its group of rows.
+    fn begin_group(&mut self, row: Node<'a>) {
+        let group = row.parent().map(|group| group.id());
+        if std::mem::replace(&mut self.table.group, group) != group {
+            self.table.spans.clear();
         }
     }
 

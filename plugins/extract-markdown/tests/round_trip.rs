@@ -382,6 +382,69 @@ fn emphasis_beside_anything() {
     assert!(failures.is_empty(), "{total}:\n{}", failures.join("\n"));
 }
 
+/// Delimiters of one character that touch are one run for readers, which they take apart by rules of
+/// their own.
+#[test]
+fn emphasis_beside_emphasis() {
+    let (b, i) = ("\u{1}strong\u{1}", "\u{1}em\u{1}");
+    for (html, expected) in [
+        ("<b>Note:</b><i>a</i> c", format!("{b}Note:{b}{i}a{i} c")),
+        ("<b>价格：</b><i>高</i>", format!("{b}价格：{b}{i}高{i}")),
+        ("<i>a</i><b>(b)</b>", format!("{i}a{i}{b}(b){b}")),
+        ("<b>a</b><i>b</i>", format!("{b}a{b}{i}b{i}")),
+        ("<b>a</b><i><b>b</b></i>", format!("{b}a{b}{i}{b}b{b}{i}")),
+        (
+            "<i>a</i><b><b><i>b</i>c</b></b>",
+            format!("{i}a{i}{b}{i}b{i}c{b}"),
+        ),
+        ("<b>a<i>b</i></b><i>c</i>", format!("{b}a{i}b{i}{b}{i}c{i}")),
+        ("<i>a<b>b</b></i><b>c</b>", format!("{i}a{b}b{b}{i}{b}c{b}")),
+        ("<b><i>a.</i></b><b>b</b>", format!("{b}{i}a.{i}b{b}")),
+        (
+            "<s><i>a.</i></s><i><s>b</s> c</i>",
+            format!("\u{1}del\u{1}{i}a.{i}\u{1}del\u{1}{i}\u{1}del\u{1}b\u{1}del\u{1} c{i}"),
+        ),
+        ("<b> * a</b>", format!("{b}* a{b}")),
+        (r"<b>C:\ </b>d", format!(r"{b}C:\{b} d")),
+    ] {
+        let markdown = convert(&format!("<p>{html}"));
+        assert_eq!(read(&markdown), expected, "{html}: {markdown:?}");
+    }
+    // Emphasis again in one whose delimiter is of a run of three.
+    for html in [
+        "<i><b>a</b>b<b>c</b>",
+        "<b><i>a</i>b<i>c</i>",
+        "<i><b>[a]</b>.<b>!c</b>",
+    ] {
+        let read = read(&convert(&format!("<p>{html}")));
+        let counts = [b, i].map(|mark| read.matches(mark).count());
+        assert!(
+            counts.contains(&4) && counts.contains(&2),
+            "{html}: {read:?}"
+        );
+        assert!(!read.contains('*'), "{html}: {read:?}");
+    }
+    assert_eq!(convert("<p><b>a</b> <b><i>b</i></b>"), "**a** ***b***");
+}
+
+#[test]
+fn code_spans_that_a_link_cuts() {
+    for (html, expected) in [
+        (
+            "<code>a`<a href=/u>b`</a>c</code>",
+            "\u{1}code:a`\u{1}\u{1}a:https://host.example/u\u{1}\u{1}code:b`\u{1}\u{1}code:c\u{1}",
+        ),
+        (
+            "<code>x<a href=/u>``b</a></code>",
+            "\u{1}code:x\u{1}\u{1}a:https://host.example/u\u{1}\u{1}code:``b\u{1}",
+        ),
+        ("<code>*<i>*a</i></code>", "\u{1}code:**a\u{1}"),
+    ] {
+        let markdown = convert(&format!("<p>{html}"));
+        assert_eq!(read(&markdown), expected, "{html}: {markdown:?}");
+    }
+}
+
 #[test]
 fn code_spans() {
     for text in texts(4_000, 9) {

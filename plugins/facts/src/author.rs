@@ -10,7 +10,7 @@ use crate::names;
 use crate::nearby::Nearby;
 use crate::site::Site;
 use crate::text::readable;
-use crate::things::Thing;
+use crate::things::{self, Thing};
 
 /// What the page says, the surest first: the persons that JSON-LD states of the text, metas (which
 /// name the publisher, or the first of several authors, more often), JSON-LD's other persons,
@@ -38,6 +38,7 @@ pub fn decide<'n>(
     });
     let mut of_site = None;
     let mut login = None;
+    let mut account = None;
     let sure = named.iter().flatten().count();
     for (at, name) in named
         .into_iter()
@@ -47,6 +48,8 @@ pub fn decide<'n>(
     {
         if site.is_name(&name) || is_organisation(&name) {
             of_site = of_site.or(Some(name));
+        } else if is_account(&name) {
+            account = account.or(Some(name));
         } else if at < sure && is_login(&name) {
             // Systems that keep a login only; another place may have the name.
             login = login.or(Some(name));
@@ -54,7 +57,24 @@ pub fn decide<'n>(
             return Some(name);
         }
     }
-    login.or(stated.organisations).or(of_site)
+    login.or(stated.organisations).or(of_site).or(account)
+}
+
+/// Whether a name is that of the account that a system comes with, and of nobody.
+fn is_account(name: &str) -> bool {
+    const ACCOUNTS: [&str; 8] = [
+        "admin",
+        "administrator",
+        "siteadmin",
+        "superadmin",
+        "sysadmin",
+        "webadmin",
+        "webmaster",
+        "wpadmin",
+    ];
+    ACCOUNTS
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Whether a name is rather that of an account: one word without a capital.
@@ -202,7 +222,7 @@ fn people(
     let (mut persons, mut organisations): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for author in jsonld::elements(json).take(MAX_AUTHORS) {
         let mut kind = jsonld::get(author, "@type").unwrap_or("");
-        let mut name = jsonld::get(author, "name");
+        let mut name = jsonld::get(author, "name").map(things::literal);
         if name.is_none()
             && let Some(id) = jsonld::get(author, "@id")
             && *references > 0

@@ -199,7 +199,17 @@ fn stated<'t, 'o: 't>(
         "Dataset",
         "Event",
     ];
-    let date = |thing: &Thing<'o>| dates::read(&things::text(value(thing)?)?, manner);
+    let date = |thing: &Thing<'o>| {
+        let value = value(thing)?;
+        // Seconds or milliseconds may be a number.
+        let number = value.bytes().all(|b| b.is_ascii_digit());
+        let text = if number {
+            Some(value.to_owned())
+        } else {
+            things::text(value)
+        };
+        dates::read(&text?, manner)
+    };
     let own = || things.clone().filter(|thing| !thing.is_answer());
     own()
         .filter(|thing| thing.is_text())

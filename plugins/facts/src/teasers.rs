@@ -11,6 +11,13 @@ use crate::marks::has;
 use crate::own;
 use crate::profile::leads_to_profile;
 
+/// Elements around a property or a heading.
+const LEVELS: usize = 24;
+/// Nodes at the beginning of an item among which its heading stands.
+const BEGINNING: u32 = 60;
+/// Nodes of an item that says nothing of itself: larger ones are parts of the page's layout.
+const MAX_NODES: u32 = 300;
+
 /// Tells teasers from the page's own content.
 #[derive(Default)]
 pub struct Teasers<'s> {
@@ -41,6 +48,9 @@ impl<'s> Teasers<'s> {
     pub fn is_teaser(&self, node: Node<'_>) -> bool {
         /// Elements before and behind it that are looked at: advertisements may stand between.
         const NEAR: usize = 3;
+        if self.is_beside_own_article(node) {
+            return true;
+        }
         if !self.leads_away(node) {
             return false;
         }
@@ -61,8 +71,6 @@ impl<'s> Teasers<'s> {
 
     /// Whether a property stands in a teaser. Properties are asked for in the order of the document.
     pub fn holds(&mut self, property: Node<'_>) -> bool {
-        /// Elements around a property.
-        const LEVELS: usize = 24;
         /// Properties of one page that are looked at. One with more teasers is a listing.
         const MOST: u32 = 64;
         if property.id() < self.end {
@@ -78,14 +86,28 @@ impl<'s> Teasers<'s> {
         teaser.is_some()
     }
 
+    /// Whether an element is a small `article` with a heading of its own, apart from the one that holds
+    /// the page's heading.
+    fn is_beside_own_article(&self, node: Node<'_>) -> bool {
+        if node.tag() != tag::ARTICLE || node.end() - node.id() > MAX_NODES {
+            return false;
+        }
+        let view = node.view();
+        let heading = self.heading.and_then(|id| view.node(id));
+        let Some(heading) = heading.filter(|heading| !node.contains(*heading)) else {
+            return false;
+        };
+        let mut around = heading.ancestors().take(LEVELS);
+        let own = around.find(|node| node.tag() == tag::ARTICLE);
+        let is_heading = |n: Node<'_>| matches!(n.tag(), tag::H2 | tag::H3 | tag::H4);
+        own.is_some_and(|own| !own.contains(node))
+            && node.descendants().take(BEGINNING as usize).any(is_heading)
+    }
+
     /// Whether an element is an item whose first heading leads to another page.
     fn leads_away(&self, node: Node<'_>) -> bool {
-        /// Nodes at the beginning of an item among which its heading stands.
-        const BEGINNING: u32 = 60;
         /// Nodes of a heading among which its link stands.
         const NEAR: usize = 12;
-        /// Nodes of an item that says nothing of itself: larger ones are parts of the page's layout.
-        const MAX_NODES: u32 = 300;
         let is_item = match node.tag() {
             tag::ARTICLE => true,
             tag::LI | tag::DIV | tag::SECTION => {

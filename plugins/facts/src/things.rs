@@ -97,7 +97,7 @@ impl<'o> Thing<'o> {
                 _ => continue,
             };
             if !matches!(value, "null" | "\"\"" | "[]" | "{}") {
-                *slot = slot.or(Some(value));
+                *slot = slot.or(Some(literal(value)));
             }
         }
         thing.author = thing.author.or(creator);
@@ -191,6 +191,12 @@ fn mark_own_review(things: &mut [Thing<'_>]) {
     if let Some(review) = things.get_mut(at) {
         review.is_own_review |= is_own;
     }
+}
+
+/// The value of a value object (JSON-LD 1.1, 9.5), or what is none as it is.
+pub fn literal(json: &str) -> &str {
+    let value = json.starts_with('{').then(|| jsonld::get(json, "@value"));
+    value.flatten().unwrap_or(json)
 }
 
 /// The text of a JSON string as people read it; `None` where it is empty.

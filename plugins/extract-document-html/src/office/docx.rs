@@ -7,7 +7,7 @@ use orbweaver_sdk::Error;
 use super::archive::Archive;
 use super::notes::Notes;
 use super::numbering::Numbering;
-use super::sink::{Kind, MAX_OPEN, Paragraph, Sink};
+use super::sink::{Kind, MAX_OPEN, Paragraph, Script, Sink};
 use super::table::{Cell, Merge};
 use crate::Converted;
 use crate::html::Head;
@@ -229,8 +229,10 @@ struct Reader {
     hidden: bool,
     /// Elements open within what is not read: the other form of something that was read already.
     skipped: usize,
-    /// The instruction of a field: `HYPERLINK "https://…"`.
+    /// A piece of a field's instruction, while it is read.
     field: Option<String>,
+    /// The instruction as far as it was read, which may be cut anywhere: `HYPERLINK "https://…"`.
+    instruction: String,
 }
 
 impl Reader {
@@ -276,7 +278,7 @@ impl Reader {
             // Properties as they were before a change.
             name if name.ends_with("PrChange") => self.skipped = 1,
             "t" => self.in_text = true,
-            "r" => self.hidden = false,
+            "r" => self.begin_run(),
             "tbl" => self.sink.table(),
             "tr" => {
                 self.sink.set_head(false);
@@ -310,13 +312,20 @@ impl Reader {
                     "pPr" => open.in_properties = true,
                     // Of a paragraph, it is its end that is hidden.
                     "vanish" if !open.in_properties => self.hidden = !is_off(&value()),
+                    "vertAlign" if !open.in_properties => {
+                        open.paragraph.script(match value().as_str() {
+                            "superscript" => Some(Script::Super),
+                            "subscript" => Some(Script::Sub),
+                            _ => None,
+                        });
+                    }
                     "pStyle" => open.style = value(),
                     "outlineLvl" => {
                         open.heading = value().parse().ok().map(|level: usize| level + 1)
                     }
                     "ilvl" => open.level = value().parse().unwrap_or(0),
                     "numId" => open.list = value().parse().ok(),
-                    "tab" => open.paragraph.text(" "),
+                    "tab" | "ptab" => open.paragraph.text(" "),
                     "br" | "cr" => open.paragraph.line_break(),
                     "noBreakHyphen" => open.paragraph.text("-"),
                     "hyperlink" => {
@@ -329,9 +338,11 @@ impl Reader {
                             .and_then(|instr| hyperlink(&instr));
                         open.paragraph.link(&url.unwrap_or_default());
                     }
-                    "fldChar" if element.attribute("fldCharType").as_deref() == Some("end") => {
-                        open.paragraph.end_link();
-                    }
+                    "fldChar" => match element.attribute("fldCharType").as_deref() {
+                        Some("begin") => self.instruction.clear(),
+                        Some("end") => open.paragraph.end_link(),
+                        _ => {}
+                    },
                     _ => {}
                 }
             }
@@ -342,7 +353,7 @@ impl Reader {
         match name {
             "p" => self.end_paragraph(),
             "t" => self.in_text = false,
-            "r" => self.hidden = false,
+            "r" => self.begin_run(),
             "pPr" => {
                 if let Some(open) = self.open.last_mut() {
                     open.in_properties = false;
@@ -358,12 +369,25 @@ impl Reader {
                 }
             }
             "instrText" => {
-                let url = self.field.take().and_then(|field| hyperlink(&field));
+                let piece = self.field.take().unwrap_or_default();
+                if self.instruction.len() <= MAX_TARGET {
+                    self.instruction.push_str(&piece);
+                }
+                let url = hyperlink(&self.instruction);
                 if let (Some(open), Some(url)) = (self.open.last_mut(), url) {
                     open.paragraph.link(&url);
+                    self.instruction.clear();
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What comes has none of the properties of the run of text before it.
+    fn begin_run(&mut self) {
+        self.hidden = false;
+        if let Some(open) = self.open.last_mut() {
+            open.paragraph.script(None);
         }
     }
 
@@ -461,6 +485,6 @@ fn is_off(value: &str) -> bool {
 /// The URL of a field's instruction, if it is a link.
 fn hyperlink(instruction: &str) -> Option<String> {
     let rest = instruction.trim().strip_prefix("HYPERLINK")?.trim_start();
-    let url = rest.strip_prefix('"')?.split('"').next()?;
+    let (url, _) = rest.strip_prefix('"')?.split_once('"')?;
     Some(url.to_owned())
 }

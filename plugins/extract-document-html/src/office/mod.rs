@@ -5,6 +5,7 @@ mod docx;
 mod notes;
 mod numbering;
 mod odt;
+mod odt_styles;
 mod sink;
 mod table;
 

@@ -1,12 +1,13 @@
 //! ODT: the text of `content.xml`, and the properties of `meta.xml`.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use orbweaver_sdk::Error;
 
 use super::archive::Archive;
 use super::notes::Notes;
-use super::sink::{Kind, MAX_OPEN, Paragraph, Sink};
+use super::odt_styles::{Look, Styles};
+use super::sink::{Kind, MAX_OPEN, Paragraph, Script, Sink};
 use super::table::Cell;
 use crate::Converted;
 use crate::html::Head;
@@ -15,6 +16,11 @@ use crate::xml::{Element, Xml, local, read};
 pub(super) fn convert(archive: &Archive<'_>) -> Result<Converted, Error> {
     let text = archive.text("content.xml")?.unwrap_or_default();
     let mut reader = Reader::default();
+    read(&archive.text("styles.xml")?.unwrap_or_default(), |event| {
+        if let Xml::Start(element) = event {
+            reader.styles.start(&element);
+        }
+    });
     let end = read(&text, |event| reader.event(event));
     if !reader.is_text {
         return Err(Error::failed(
@@ -73,9 +79,22 @@ fn head(xml: &str) -> Head {
 /// The text around a note.
 struct Interrupted {
     sink: Sink,
-    lists: Vec<bool>,
+    lists: Vec<List>,
     /// Paragraphs that are open.
     open: usize,
+}
+
+/// A list that is open.
+#[derive(Debug, Default)]
+struct List {
+    style: String,
+    ordered: bool,
+    /// The number of its last item.
+    count: u32,
+    /// The identifier by which another list may go on with its numbers.
+    id: Option<String>,
+    /// Whether the item that is open has a paragraph: further ones are no items.
+    has_paragraph: bool,
 }
 
 #[derive(Default)]
@@ -90,11 +109,13 @@ struct Reader {
     marks: u32,
     /// The note that is being read: what it interrupts.
     note: Option<Interrupted>,
-    /// Names of the styles of the lists that are open.
-    lists: Vec<bool>,
-    /// Styles of lists whose items are numbered.
-    numbered: HashSet<String>,
-    style: String,
+    /// The lists that are open, from the outermost.
+    lists: Vec<List>,
+    /// How far ended lists have counted, by their identifier and by their style.
+    counts: HashMap<String, u32>,
+    styles: Styles,
+    /// What text was before each part of it that is open.
+    scripts: Vec<Option<Script>>,
     skipped: usize,
 }
 
@@ -122,12 +143,6 @@ impl Reader {
     fn start(&mut self, element: &Element<'_>) {
         match element.name() {
             "office:text" => self.is_text = true,
-            "text:list-style" => self.style = element.attribute("name").unwrap_or_default(),
-            "text:list-level-style-number"
-                if element.attribute("level").as_deref() == Some("1") =>
-            {
-                self.numbered.insert(self.style.clone());
-            }
             "text:h" => {
                 let level = element
                     .attribute("outline-level")
@@ -135,24 +150,18 @@ impl Reader {
                 self.begin_paragraph(Kind::Heading(level.unwrap_or(1)));
             }
             "text:p" => {
-                let kind = match self.lists.last() {
-                    Some(ordered) => Kind::Item {
-                        level: self.lists.len() - 1,
-                        ordered: *ordered,
-                        number: None,
-                    },
-                    None => Kind::Plain,
-                };
+                let kind = self.kind();
                 self.begin_paragraph(kind);
             }
-            "text:list" => {
-                let style = element.attribute("style-name");
-                let ordered = match style {
-                    Some(style) => self.numbered.contains(&style),
-                    None => self.lists.last().copied().unwrap_or(false),
-                };
-                self.lists.push(ordered);
+            "text:list" => self.begin_list(element),
+            "text:list-item" => self.begin_item(element),
+            // Text before the items.
+            "text:list-header" => {
+                if let Some(list) = self.lists.last_mut() {
+                    list.has_paragraph = true;
+                }
             }
+            "text:span" => self.begin_span(element),
             "table:table" => self.sink.table(),
             "table:table-header-rows" => self.sink.set_head(true),
             "table:table-row" => self.sink.row(count(element, "number-rows-repeated")),
@@ -168,6 +177,9 @@ impl Reader {
             | "text:note-citation"
             | "table:covered-table-cell" => self.skipped = 1,
             name => {
+                if self.styles.start(element) {
+                    return;
+                }
                 let Some((paragraph, _)) = self.open.last_mut() else {
                     return;
                 };
@@ -176,7 +188,8 @@ impl Reader {
                         let count = element.attribute("c").and_then(|count| count.parse().ok());
                         paragraph.text(&" ".repeat(count.unwrap_or(1_usize).min(100)));
                     }
-                    "text:tab" => paragraph.text(" "),
+                    // A picture has both.
+                    "text:tab" | "svg:title" | "svg:desc" => paragraph.text(" "),
                     "text:line-break" => paragraph.line_break(),
                     "text:a" => paragraph.link(&element.attribute("href").unwrap_or_default()),
                     _ => {}
@@ -188,8 +201,12 @@ impl Reader {
     fn end(&mut self, name: &str) {
         match name {
             "text:h" | "text:p" => self.end_paragraph(),
-            "text:list" => {
-                self.lists.pop();
+            "text:list" => self.end_list(),
+            "text:span" => {
+                let before = self.scripts.pop().flatten();
+                if let Some((paragraph, _)) = self.open.last_mut() {
+                    paragraph.script(before);
+                }
             }
             "text:a" => {
                 if let Some((paragraph, _)) = self.open.last_mut() {
@@ -203,6 +220,84 @@ impl Reader {
             "text:note" => self.end_note(),
             _ => {}
         }
+    }
+
+    fn begin_list(&mut self, element: &Element<'_>) {
+        let own = element.attribute("style-name");
+        let around = self.lists.last().filter(|_| own.is_none());
+        let inherited = around.is_some_and(|list| list.ordered);
+        let style = around.map(|list| list.style.clone()).or(own);
+        let style = style.unwrap_or_default();
+        let level = self.lists.len() + 1;
+        let said = self.styles.level(&style, level);
+        let ordered = said.map_or(inherited, |start| start.is_some());
+        let goes_on = element.attribute("continue-numbering").as_deref() == Some("true");
+        let other = element.attribute("continue-list");
+        let before = other.or(goes_on.then(|| style.clone()).filter(|_| level == 1));
+        let before = before.and_then(|key| self.counts.get(&key).copied());
+        let first = said.flatten().unwrap_or(1);
+        self.lists.push(List {
+            style,
+            ordered,
+            count: before.unwrap_or(first.saturating_sub(1)),
+            id: element.attribute("id"),
+            has_paragraph: false,
+        });
+    }
+
+    fn begin_item(&mut self, element: &Element<'_>) {
+        if let Some(list) = self.lists.last_mut() {
+            let start = element
+                .attribute("start-value")
+                .and_then(|n| n.parse().ok());
+            list.count = start.unwrap_or(list.count.saturating_add(1));
+            list.has_paragraph = false;
+        }
+    }
+
+    fn end_list(&mut self) {
+        let Some(list) = self.lists.pop() else { return };
+        if self.lists.is_empty() {
+            let id = list.id.into_iter();
+            self.counts
+                .extend(id.chain([list.style]).map(|key| (key, list.count)));
+        }
+        // What comes behind it in the item around it is none of its own.
+        if let Some(around) = self.lists.last_mut() {
+            around.has_paragraph = true;
+        }
+    }
+
+    /// What a paragraph is that begins here: the first one of an item, or text.
+    fn kind(&mut self) -> Kind {
+        let level = self.lists.len().saturating_sub(1);
+        let Some(list) = self.lists.last_mut() else {
+            return Kind::Plain;
+        };
+        if std::mem::replace(&mut list.has_paragraph, true) {
+            return Kind::Plain;
+        }
+        Kind::Item {
+            level,
+            ordered: list.ordered,
+            number: list.ordered.then_some(list.count),
+        }
+    }
+
+    fn begin_span(&mut self, element: &Element<'_>) {
+        let Some((paragraph, _)) = self.open.last_mut() else {
+            return self.scripts.push(None);
+        };
+        let before = paragraph.next_script();
+        match self.styles.look(element.attribute("style-name").as_deref()) {
+            Some(Look::Hidden) => {
+                self.skipped = 1;
+                return;
+            }
+            Some(Look::Script(script)) => paragraph.script(Some(script)),
+            None => {}
+        }
+        self.scripts.push(before);
     }
 
     /// Writes the mark of a note, and begins the note apart from the text; notes have none.

@@ -37,16 +37,64 @@ struct List {
 pub(crate) struct Paragraph {
     html: String,
     link: bool,
+    /// The element that is open for a raised or lowered text.
+    script: Option<Script>,
+    /// What the text is that comes next.
+    next_script: Option<Script>,
+}
+
+/// Text that is raised or lowered, without which a number is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Script {
+    Super,
+    Sub,
+}
+
+impl Script {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Super => "sup",
+            Self::Sub => "sub",
+        }
+    }
 }
 
 impl Paragraph {
     /// Appends text, as long as there is room for it in a document.
     pub(crate) fn text(&mut self, text: &str) {
+        if !text.is_empty() && self.html.len() <= MAX_HTML {
+            self.turn_to(self.next_script);
+        }
         if let Some(room) = (MAX_HTML + 1).checked_sub(self.html.len()) {
             // The character at the border makes it larger than the most.
             let end = text.ceil_char_boundary(room);
             escape(text.get(..end).unwrap_or(text), &mut self.html);
         }
+    }
+
+    /// Says whether the text that comes is raised or lowered.
+    pub(crate) fn script(&mut self, script: Option<Script>) {
+        self.next_script = script;
+    }
+
+    /// Whether the text that comes is raised or lowered.
+    pub(crate) fn next_script(&self) -> Option<Script> {
+        self.next_script
+    }
+
+    /// Ends the element of a raised or lowered text, and begins another.
+    fn turn_to(&mut self, script: Option<Script>) {
+        if self.script == script {
+            return;
+        }
+        for (tag, script) in [("</", self.script), ("<", script)] {
+            if let Some(script) = script {
+                self.html.push_str(tag);
+                self.html.push_str(script.name());
+                self.html.push('>');
+            }
+        }
+        self.script = script;
     }
 
     /// Appends a line break.
@@ -59,6 +107,7 @@ impl Paragraph {
     /// Begins a link; one within another is left out, as is one that leads nowhere.
     pub(crate) fn link(&mut self, url: &str) {
         if !self.link && self.html.len() <= MAX_HTML && is_target(url) {
+            self.turn_to(None);
             self.html.push_str("<a");
             attribute("href", url.trim(), &mut self.html);
             self.html.push('>');
@@ -69,6 +118,7 @@ impl Paragraph {
     /// Ends the link, if one is open.
     pub(crate) fn end_link(&mut self) {
         if std::mem::take(&mut self.link) {
+            self.turn_to(None);
             self.html.push_str("</a>");
         }
     }
@@ -78,6 +128,7 @@ impl Paragraph {
         if self.html.len() > MAX_HTML {
             return;
         }
+        self.turn_to(None);
         // There are no links within links.
         let mark = match self.link {
             true => format!("<sup>{number}</sup>"),
@@ -92,6 +143,7 @@ impl Paragraph {
     }
 
     fn finish(mut self) -> String {
+        self.turn_to(None);
         self.end_link();
         self.html
     }

@@ -16,6 +16,12 @@ pub(crate) fn push_normal(c: char, out: &mut String) {
             decompose_compatible(c, |part| out.push(part));
         }
         '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => out.push(' '),
+        // Bullets of symbol fonts, as word processors write them.
+        '\u{f0b7}' => out.push('•'),
+        '\u{f0a7}' => out.push('▪'),
+        '\u{f076}' => out.push('❖'),
+        '\u{f0d8}' => out.push('➢'),
+        '\u{f0fc}' => out.push('✓'),
         '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => {}
         '\u{feff}' | '\u{fffd}' | '\u{fffe}' | '\u{e000}'..='\u{f8ff}' => {}
         '\u{f0000}'..='\u{10ffff}' => {}
@@ -60,8 +66,6 @@ pub(crate) fn is_bullet(c: char) -> bool {
             | '❖'
             | '◆'
             | '◇'
-            | '\u{f0b7}'
-            | '\u{f0a7}'
     )
 }
 

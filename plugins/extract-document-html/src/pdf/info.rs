@@ -13,7 +13,8 @@ pub(crate) fn head(pdf: &Pdf) -> Head {
     let info = pdf.metadata();
     let text = |bytes: &Option<Box<[u8]>>| -> String {
         let text = bytes.as_deref().map(text_string).unwrap_or_default();
-        text.trim().chars().take(MAX_TEXT).collect()
+        let text = Some(text.trim()).filter(|text| !is_blank(text));
+        text.unwrap_or_default().chars().take(MAX_TEXT).collect()
     };
     let lang = pdf
         .xref()
@@ -37,6 +38,14 @@ pub(crate) fn head(pdf: &Pdf) -> Head {
         modified: info.modification_date.map(date).unwrap_or_default(),
         ..Head::default()
     }
+}
+
+/// Whether a text is what a program writes where it was told none.
+fn is_blank(text: &str) -> bool {
+    let word = text.trim_matches(['(', ')']);
+    ["anonymous", "unspecified", "untitled"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Whether a title is one: programs write the name of a file, or their own.

@@ -98,8 +98,8 @@ fn rows<'c>(characters: &[&'c Character]) -> Vec<Row<'c>> {
     for &one in characters {
         if let Some((y, size, group)) = groups.last_mut() {
             // An index stands higher or lower than its line.
-            let equal = one.size > 0.8 * *size && *size > 0.8 * one.size;
-            let reach = if equal { 0.3 } else { 0.45 };
+            let equal = one.size > 0.9 * *size && *size > 0.9 * one.size;
+            let reach = if equal { 0.3 } else { 0.52 };
             if (one.y - *y).abs() <= reach * one.size.max(*size) {
                 if one.size > *size * 1.02 {
                     (*y, *size) = (one.y, one.size);

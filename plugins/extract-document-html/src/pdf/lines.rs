@@ -316,23 +316,53 @@ fn reorder(tokens: &mut [Token<'_>]) -> bool {
     }
     let ltr = tokens.iter().filter(|token| token.is_ltr()).count();
     if rtl * 2 >= ltr {
-        reverse(tokens);
-        keep_ltr(tokens);
+        reverse_rtl(tokens);
         return true;
     }
     for (start, end) in runs(tokens, Token::is_rtl, Token::is_ltr) {
         if let Some(run) = tokens.get_mut(start..end) {
-            reverse(run);
-            keep_ltr(run);
+            reverse_rtl(run);
         }
     }
     false
 }
 
-/// Reverses what is shown from left to right; brackets are mirrored, as they are when shown.
-fn reverse(tokens: &mut [Token<'_>]) {
-    const PAIRS: [(&str, &str); 5] = [("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"), ("«", "»")];
+/// Brackets that are mirrored in text from right to left.
+const PAIRS: [(&str, &str); 5] = [("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"), ("«", "»")];
+
+/// Reverses text from right to left, in which numbers and words of other scripts run as before.
+fn reverse_rtl(tokens: &mut [Token<'_>]) {
+    let mirrors = !names_brackets(tokens);
+    reverse(tokens, mirrors);
+    keep_ltr(tokens, mirrors);
+}
+
+/// Whether brackets shown from left to right are named as they are read, and not by what is shown:
+/// programs do either. Then each one that closes stands before the one that opens it.
+fn names_brackets(tokens: &[Token<'_>]) -> bool {
+    let (mut open, mut pairs) = (0_usize, false);
+    for token in tokens {
+        let Token::Text(text, _) = token else {
+            continue;
+        };
+        if PAIRS.iter().any(|(_, close)| close == text) {
+            open += 1;
+        } else if PAIRS.iter().any(|(open, _)| open == text) {
+            let Some(less) = open.checked_sub(1) else {
+                return false;
+            };
+            (open, pairs) = (less, true);
+        }
+    }
+    pairs
+}
+
+/// Reverses what is shown from left to right; brackets are mirrored, if they are as they are shown.
+fn reverse(tokens: &mut [Token<'_>], mirrors: bool) {
     tokens.reverse();
+    if !mirrors {
+        return;
+    }
     for token in tokens {
         if let Token::Text(text, _) = token {
             let mirrored = PAIRS.iter().find_map(|(open, close)| {
@@ -348,10 +378,10 @@ fn reverse(tokens: &mut [Token<'_>]) {
 }
 
 /// Numbers and words of other scripts within reversed text run as before.
-fn keep_ltr(tokens: &mut [Token<'_>]) {
+fn keep_ltr(tokens: &mut [Token<'_>], mirrors: bool) {
     for (start, end) in runs(tokens, Token::is_ltr, Token::is_rtl) {
         if let Some(run) = tokens.get_mut(start..end) {
-            reverse(run);
+            reverse(run, mirrors);
         }
     }
 }

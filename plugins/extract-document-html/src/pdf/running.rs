@@ -11,9 +11,13 @@ const EDGE_LINES: usize = 3;
 /// Fewest pages on which a line stands at the same place.
 const REPEATS: usize = 3;
 
+/// Least size of a heading, in sizes of the text.
+const HEADING: f32 = 1.2;
+
 /// Removes lines that at least three pages have at the same place at their edge; numbers in them
-/// may differ.
+/// may differ, unless they are headings: chapters begin on pages of their own.
 pub(crate) fn remove(pages: &mut [Vec<Line>]) {
+    let usual = usual_size(pages);
     let mut counts: HashMap<(String, i32), usize> = HashMap::new();
     for page in pages.iter() {
         for at in edges(page) {
@@ -30,7 +34,11 @@ pub(crate) fn remove(pages: &mut [Vec<Line>]) {
     for page in pages.iter_mut() {
         let mut gone: Vec<usize> = edges(page)
             .into_iter()
-            .filter(|at| page.get(*at).and_then(key).is_some_and(often))
+            .filter(|at| {
+                let line = page.get(*at);
+                let is_heading = line.is_some_and(|line| is_numbered_heading(line, usual));
+                !is_heading && line.and_then(key).is_some_and(often)
+            })
             .collect();
         gone.sort_unstable_by(|a, b| b.cmp(a));
         gone.dedup();
@@ -38,6 +46,30 @@ pub(crate) fn remove(pages: &mut [Vec<Line>]) {
             page.remove(at);
         }
     }
+}
+
+/// The size that most text has.
+fn usual_size(pages: &[Vec<Line>]) -> f32 {
+    let mut bytes: HashMap<i32, usize> = HashMap::new();
+    for line in pages.iter().flatten() {
+        *bytes.entry(tenths(line.size)).or_default() += line.rich.text.len();
+    }
+    let most = bytes
+        .into_iter()
+        .max_by_key(|(size, bytes)| (*bytes, *size));
+    most.map_or(0.0, |(size, _)| size as f32 / 10.0)
+}
+
+fn tenths(size: f32) -> i32 {
+    (size * 10.0).round() as i32
+}
+
+/// Whether a line has words and a number, in large letters.
+fn is_numbered_heading(line: &Line, usual: f32) -> bool {
+    let text = &line.rich.text;
+    line.size >= HEADING * usual
+        && text.chars().any(char::is_numeric)
+        && text.chars().filter(|c| c.is_alphabetic()).count() >= 3
 }
 
 /// The outermost lines of a page.

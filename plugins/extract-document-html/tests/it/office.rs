@@ -113,6 +113,144 @@ fn hidden_text_of_a_docx_is_left_out() {
     assert_eq!(html, "<p>Final text</p>\n");
 }
 
+/// Without them a number is another one.
+#[test]
+fn raised_and_lowered_text_of_a_docx_is_so() {
+    let run = |at: &str, text: &str| {
+        format!(r#"<w:r><w:rPr><w:vertAlign w:val="{at}"/></w:rPr><w:t>{text}</w:t></w:r>"#)
+    };
+    let plain = |text: &str| format!("<w:r><w:t>{text}</w:t></w:r>");
+    let runs = [
+        plain("10"),
+        run("superscript", "3"),
+        run("superscript", "4"),
+        plain(" H"),
+        run("subscript", "2"),
+        run("baseline", "O"),
+    ];
+    // That of the paragraph's end says nothing of the text.
+    let end = r#"<w:pPr><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:pPr>"#;
+    assert_eq!(
+        body(&docx(&format!("<w:p>{end}{}</w:p>", runs.concat()))),
+        "<p>10<sup>34</sup> H<sub>2</sub>O</p>\n"
+    );
+    let link = format!(
+        r#"<w:p><w:hyperlink r:id="rId1">{}</w:hyperlink>{}</w:p>"#,
+        run("superscript", "a"),
+        run("superscript", "b")
+    );
+    assert_eq!(
+        body(&docx(&link)),
+        "<p><a href=\"https://e.org/?a=1&amp;b\"><sup>a</sup></a><sup>b</sup></p>\n"
+    );
+}
+
+/// Word cuts the instruction of a field wherever it was edited.
+#[test]
+fn a_field_of_a_docx_is_a_link_however_it_is_cut() {
+    let mark = |kind: &str| format!(r#"<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>"#);
+    let piece = |text: &str| format!("<w:r><w:instrText>{text}</w:instrText></w:r>");
+    for pieces in [
+        vec![r#" HYPERLINK "https://e.org/a" "#],
+        vec![" HYPER", "LINK ", r#""https://e"#, r#".org/a" \o "T""#],
+    ] {
+        let pieces: String = pieces.into_iter().map(piece).collect();
+        let parts = [
+            mark("begin"),
+            pieces,
+            mark("separate"),
+            "<w:r><w:t>a</w:t></w:r>".to_owned(),
+            mark("end"),
+            "<w:r><w:t>b</w:t></w:r>".to_owned(),
+        ];
+        assert_eq!(
+            body(&docx(&format!("<w:p>{}</w:p>", parts.concat()))),
+            "<p><a href=\"https://e.org/a\">a</a>b</p>\n"
+        );
+    }
+}
+
+/// Where programs write them: named styles in a part of their own.
+const ODT_STYLES: (&str, &str) = (
+    "styles.xml",
+    r#"<office:document-styles><office:styles><text:list-style style:name="N">
+    <text:list-level-style-number text:level="1" style:num-format="1"/>
+    <text:list-level-style-bullet text:level="2"/>
+    <text:list-level-style-number text:level="3" style:num-format=""/></text:list-style>
+    <style:style style:name="Up" style:family="text"><style:text-properties style:text-position="33% 58%"/></style:style>
+    <style:style style:name="Down" style:family="text"><style:text-properties style:text-position="sub 58%"/></style:style>
+    <style:style style:name="Gone" style:family="text"><style:text-properties text:display="none"/></style:style>
+    </office:styles></office:document-styles>"#,
+);
+
+fn styled_odt(text: &str) -> String {
+    let content = format!(
+        "<office:document-content><office:body><office:text>{text}</office:text></office:body></office:document-content>"
+    );
+    body(&archive(&[ODT_STYLES, ("content.xml", &content)]))
+}
+
+#[test]
+fn lists_of_an_odt_are_numbered_as_its_styles_say() {
+    let item = |text: &str| format!("<text:list-item><text:p>{text}</text:p></text:list-item>");
+    let list = |attributes: &str, items: &[String]| {
+        let items = items.concat();
+        format!(r#"<text:list text:style-name="N"{attributes}>{items}</text:list>"#)
+    };
+    assert_eq!(
+        styled_odt(&list("", &[item("a"), item("b")])),
+        "<ol>\n<li>a</li>\n<li>b</li>\n</ol>\n"
+    );
+    // A list within an item has the style of the one around it, at its own level.
+    let inner = format!(
+        "<text:list-item><text:p>a</text:p><text:list>{}</text:list></text:list-item>",
+        item("b")
+    );
+    assert_eq!(
+        styled_odt(&list("", &[inner, item("c")])),
+        "<ol>\n<li>a</li>\n<ul>\n<li>b</li>\n</ul>\n<li>c</li>\n</ol>\n"
+    );
+    // A second paragraph is none of the items, which are counted over it.
+    let two = "<text:list-item><text:p>a</text:p><text:p>more</text:p></text:list-item>".to_owned();
+    assert_eq!(
+        styled_odt(&list("", &[two, item("b")])),
+        "<ol>\n<li>a</li>\n</ol>\n<p>more</p>\n<ol start=\"2\">\n<li>b</li>\n</ol>\n"
+    );
+    // Lists go on with others, or begin where they say.
+    let first = list(r#" xml:id="l1""#, &[item("a"), item("b")]);
+    let on = list(r#" text:continue-list="l1""#, &[item("c")]);
+    let numbering = list(r#" text:continue-numbering="true""#, &[item("d")]);
+    let five = list(
+        "",
+        &[item("e").replacen("item>", r#"item text:start-value="5">"#, 1)],
+    );
+    assert_eq!(
+        styled_odt(&format!(
+            "{first}<text:p>x</text:p>{on}<text:p>y</text:p>{numbering}<text:p>z</text:p>{five}"
+        )),
+        "<ol>\n<li>a</li>\n<li>b</li>\n</ol>\n<p>x</p>\n<ol start=\"3\">\n<li>c</li>\n</ol>\n<p>y</p>\n\
+         <ol start=\"4\">\n<li>d</li>\n</ol>\n<p>z</p>\n<ol start=\"5\">\n<li>e</li>\n</ol>\n"
+    );
+}
+
+#[test]
+fn parts_of_text_of_an_odt_are_raised_lowered_or_hidden() {
+    let span = |style: &str, text: &str| {
+        format!(r#"<text:span text:style-name="{style}">{text}</text:span>"#)
+    };
+    let text = format!(
+        "<text:p>10{} H{}O{} {}</text:p>",
+        span("Up", "3"),
+        span("Down", &span("None", "2")),
+        span("Gone", "draft<text:line-break/>"),
+        span("None", "end")
+    );
+    assert_eq!(
+        styled_odt(&text),
+        "<p>10<sup>3</sup> H<sub>2</sub>O end</p>\n"
+    );
+}
+
 #[test]
 fn a_docx_keeps_headings_lists_tables_and_links() {
     let body = [

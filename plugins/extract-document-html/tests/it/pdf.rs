@@ -200,6 +200,18 @@ fn a_title_that_is_the_name_of_a_file_is_none() {
     assert!(!html(&file.bytes()).contains("<title>"));
 }
 
+/// Programs state something where they were told nothing.
+#[test]
+fn what_stands_in_place_of_a_text_is_none() {
+    let file = PdfFile::default()
+        .page(&text("F1", 10.0, 50.0, 700.0, 12.0, &LOREM))
+        .info("/Title(\\(anonymous\\))/Author(anonymous)/Subject(\\(unspecified\\))");
+    let html = html(&file.bytes());
+    for absent in ["<title>", "author", "description"] {
+        assert!(!html.contains(absent), "{absent}: {html}");
+    }
+}
+
 #[test]
 fn pages_without_text_are_named() {
     let (_, notice) = convert(&PdfFile::default().page("0 0 10 10 re f").bytes()).expect("a PDF");
@@ -236,12 +248,74 @@ fn turned_pages_are_read_as_they_are_shown() {
     assert!(html(turned.as_bytes()).contains("up to its edge, so that"));
 }
 
+/// Word processors write bullets with the codes of their symbol font.
+#[test]
+fn bullets_of_symbol_fonts_begin_items() {
+    let page = text(
+        "F1",
+        10.0,
+        50.0,
+        700.0,
+        12.0,
+        &["~ one", "~ two", "^ three"],
+    );
+    let map = "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> \
+               endcodespacerange 2 beginbfchar <7E> <F0B7> <5E> <F0A7> endbfchar endcmap";
+    let body = body(&PdfFile::default().page(&page).into_unicode(map));
+    for item in ["<li>one</li>", "<li>two</li>", "<li>three</li>"] {
+        assert!(body.contains(item), "{body}");
+    }
+}
+
+/// Half of the size is what style sheets and report generators raise them by.
+#[test]
+fn raised_and_lowered_characters_stay_in_their_line() {
+    for (size, by) in [(8.3, 5.0), (7.0, 3.3), (5.8, 5.0)] {
+        let down = -by;
+        let page = format!(
+            "BT /F1 10 Tf 12 TL 50 700 Td (A line before it that is long.) Tj T* (Of 10) Tj \
+             /F1 {size} Tf {by} Ts (3) Tj /F1 10 Tf 0 Ts ( kg H) Tj /F1 {size} Tf {down} Ts (2) Tj \
+             /F1 10 Tf 0 Ts (O it has) Tj T* (a part, and a line after it.) Tj ET"
+        );
+        let body = body(&PdfFile::default().page(&page));
+        assert!(body.contains("Of 103 kg H2O it has a part"), "{body}");
+    }
+}
+
+#[test]
+fn chapters_that_begin_pages_keep_their_headings() {
+    let mut file = PdfFile::default();
+    for n in 1..=5 {
+        let mut page = text("F1", 9.0, 50.0, 780.0, 11.0, &["The Handbook of Tests"]);
+        page += &text("F2", 16.0, 50.0, 750.0, 20.0, &[&format!("Chapter {n}")]);
+        page += &text("F1", 10.0, 50.0, 720.0, 12.0, &LOREM);
+        page += &text("F1", 9.0, 290.0, 20.0, 11.0, &[&format!("Page {n} of 5")]);
+        file = file.page(&page);
+    }
+    let body = body(&file);
+    for n in 1..=5 {
+        assert!(body.contains(&format!(">Chapter {n}</h")), "{body}");
+    }
+    assert!(
+        !body.contains("Handbook") && !body.contains("of 5"),
+        "{body}"
+    );
+}
+
 /// What a viewer shows from left to right is read from right to left.
 #[test]
 fn hebrew_is_read_in_its_own_direction() {
-    // `abc` and `de` stand for letters, by a map from codes to characters.
-    let page =
-        "BT /F1 10 Tf 50 700 Td [(e) -60 (d) -400 (\\() 0 (x1) 0 (\\)) -400 (c) 0 (b) 0 (a)] TJ ET";
+    // `abc` and `de` stand for letters, by a map from codes to characters. Brackets are named as they
+    // are shown, or as they are read.
+    for (left, right) in [("\\(", "\\)"), ("\\)", "\\(")] {
+        hebrew(left, right);
+    }
+}
+
+fn hebrew(left: &str, right: &str) {
+    let page = &format!(
+        "BT /F1 10 Tf 50 700 Td [(e) -60 (d) -400 ({left}) 0 (x1) 0 ({right}) -400 (c) 0 (b) 0 (a)] TJ ET"
+    );
     let map = "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> \
                endcodespacerange 5 beginbfchar <61> <05D0> <62> <05D1> <63> <05D2> <64> <05D3> \
                <65> <05D4> endbfchar endcmap";

@@ -41,6 +41,11 @@ fn data_tables_are_tables() {
             "<table><tr><th>a<th>b<tr><td rowspan=2>1<td>2<tr><td>3<tr><td>4<td>5</table>",
             "| a | b |\n| --- | --- |\n| 1 | 2 |\n|  | 3 |\n| 4 | 5 |",
         ),
+        // No cell reaches out of its group of rows.
+        (
+            "<table><thead><tr><th rowspan=2>a<th>b<tbody><tr><td rowspan=9>1<td>2<tr><td>3<tbody><tr><td>4<td>5</table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n|  | 3 |\n| 4 | 5 |",
+        ),
         (
             "<table><tr><td colspan=99>a<tr><td>1<td>2</table>",
             "|  |  |\n| --- | --- |\n| a |  |\n| 1 | 2 |",

@@ -99,6 +99,32 @@ fn authors_beyond_number_cost_no_more() {
     assert_eq!(found.split(", ").count(), 20);
 }
 
+/// A system's first account is nobody, whoever wrote the text.
+#[test]
+fn the_account_that_a_system_comes_with_is_no_author_where_one_is_named() {
+    for stated in [
+        "<meta name=author content=admin>",
+        "<meta name=author content=Administrator>",
+        r#"<script type=application/ld+json>{"@type":"BlogPosting","author":{"@type":"Person","name":"wpadmin"}}</script>"#,
+    ] {
+        let page =
+            format!("{stated}<main><h1>T</h1><p class=byline>By Ann Lee</p><p>Words.</p></main>");
+        assert_eq!(facts(&page).author.as_deref(), Some("Ann Lee"), "{page}");
+    }
+    let alone = facts("<meta name=author content=admin><main><h1>T</h1><p>Words.</p></main>");
+    assert_eq!(alone.author.as_deref(), Some("admin"));
+}
+
+#[test]
+fn value_objects_of_json_ld_are_read() {
+    let found = facts(
+        r#"<script type=application/ld+json>{"@type":"NewsArticle","datePublished":{"@type":"Date","@value":"2024-03-01"},
+        "author":{"@type":"Person","name":{"@value":"Ann Lee","@language":"en"}}}</script>"#,
+    );
+    assert_eq!(found.author.as_deref(), Some("Ann Lee"));
+    assert_eq!(found.published.as_deref(), Some("2024-03-01"));
+}
+
 #[test]
 fn a_stated_name_keeps_its_first_name() {
     for (lang, content, expected) in [

@@ -366,6 +366,31 @@ fn any_element_may_state_its_date() {
 }
 
 #[test]
+fn json_ld_may_state_a_time_as_a_number() {
+    for number in ["1709287200", "1709287200000"] {
+        let page = format!(
+            r#"<script type=application/ld+json>{{"@type":"Article","datePublished":{number}}}</script>"#
+        );
+        assert_eq!(
+            facts(&page).published.as_deref(),
+            Some("2024-03-01T10:00:00Z"),
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn austria_has_names_of_its_own_for_two_months() {
+    for (written, expected) in [
+        ("3. Jänner 2024", "2024-01-03"),
+        ("3. Feber 2024", "2024-02-03"),
+    ] {
+        let page = format!("<html lang=de-AT><h1>T</h1><p class=date>{written}</p>");
+        assert_eq!(facts(&page).published.as_deref(), Some(expected), "{page}");
+    }
+}
+
+#[test]
 fn a_posting_may_say_when_it_was_posted() {
     let posting = |dates: &str| {
         facts(&format!(

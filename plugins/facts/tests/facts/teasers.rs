@@ -50,6 +50,25 @@ fn a_listing_has_no_author_and_no_date() {
     }
 }
 
+/// One that stands alone has none of its kind beside it, and its heading may lead nowhere.
+#[test]
+fn an_article_beside_the_page_s_own_has_an_author_and_a_date_of_its_own() {
+    let inner =
+        "<span class=author>Bo Lim</span> <p>By Bo Lim</p><time datetime=2024-02-02>then</time>";
+    for (around, end) in [
+        ("<aside><h3>Related</h3>", "</aside>"),
+        ("<section><h2>Read next</h2>", "</section>"),
+    ] {
+        for heading in ["<h2>Other</h2>", "<h3><a href=/o>Other</a></h3>"] {
+            let page = format!(
+                "<title>T</title><main><article><h1>T</h1><p>Words.</p></article>{around}<article class=card>{heading}{inner}</article>{end}</main>"
+            );
+            let found = facts(&page);
+            assert_eq!((found.author, found.published), (None, None), "{page}");
+        }
+    }
+}
+
 #[test]
 fn a_text_keeps_its_author_and_date_beside_teasers() {
     let own = "<p>By <a href=/author/bo>Bo Lim</a>, <time datetime=2024-02-02>then</time></p>";
