@@ -146,15 +146,16 @@ async fn urls_that_lead_to_the_page_of_another_one_are_told() {
             items.iter().all(|item| item["kind"] == "duplicate"),
             "{skipped}"
         );
-        let is_one_of = |item: &Value, paths: [&str; 2], page: &str| {
-            let urls = paths.map(|path| json!(site.url(path)));
+        let is_one_of = |item: &Value, paths: &[&str], page: &str| {
+            let urls: Vec<Value> = paths.iter().map(|path| json!(site.url(path))).collect();
             urls.contains(&item["url"]) && item["page"] == site.url(page)
         };
         let [first, second] = items.as_slice() else {
             panic!("{skipped}");
         };
-        assert!(is_one_of(first, ["/old1", "/old2"], "/new"), "{skipped}");
-        assert!(is_one_of(second, ["/moved", "/here"], "/here"), "{skipped}");
+        assert!(is_one_of(first, &["/old1", "/old2"], "/new"), "{skipped}");
+        // Whichever was fetched first: a page is no duplicate of itself.
+        assert!(is_one_of(second, &["/moved"], "/here"), "{skipped}");
         let rest = format!("{place}/skipped?offset=1&limit=1");
         let rest = client.get(&rest).await.ok();
         assert_eq!(rest["items"], json!([second]));

@@ -271,7 +271,9 @@ async fn an_export_breaks_off_while_the_store_is_down() {
     for include in ["markdown", "html", "article", "metadata"] {
         s3.set_down(Some(StatusCode::SERVICE_UNAVAILABLE));
         let path = format!("/v1/crawls/{run}/export?format=ndjson&include={include}");
-        client.get(&path).await.error(500, "INTERNAL");
+        let refused = client.get(&path).await;
+        refused.error(503, "UNAVAILABLE");
+        assert_eq!(refused.header("retry-after"), Some("5"));
         s3.set_down(None);
         let answer = client.get(&path).await;
         assert_eq!(answer.status, 200, "{}", answer.text());

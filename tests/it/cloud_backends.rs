@@ -424,6 +424,7 @@ async fn results_of_search_engines_are_fetched_by_this_host() {
             } else {
                 config.cloud.brave_url = base.clone();
                 config.cloud.brave_key = Some(Secret::new("token"));
+                config.cloud.prices.brave_search = 0.000_003;
             }
         })
         .await;
@@ -440,7 +441,10 @@ async fn results_of_search_engines_are_fetched_by_this_host() {
         );
         assert_eq!(results[1]["content"], "only a teaser");
         assert_eq!(results[1]["url"], Value::from(gone.clone()));
-        assert_eq!(answer["cost_usd"].as_f64().unwrap() > 0.0, !searxng);
+        // The results share the price of the search, and cost no more than it together.
+        let costs = [&answer, &results[0], &results[1]].map(|cost| cost["cost_usd"].clone());
+        let prices = [[0.000_003, 0.000_002, 0.000_001], [0.0; 3]][usize::from(searxng)];
+        assert_eq!(costs, prices.map(Value::from));
         assert_eq!(service.billed().await, (0, 2));
     }
 }

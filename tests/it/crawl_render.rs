@@ -220,6 +220,8 @@ async fn a_page_that_leads_out_of_the_scope_is_not_stored_as_the_sites() {
         .find(|page| page["url"] == origin.url("/to"))
         .unwrap();
     assert_eq!(redirect["status"], 302);
+    // Another host is not even asked.
+    assert_eq!(other.count("/about"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -239,8 +241,9 @@ async fn a_page_that_leads_to_what_robots_txt_disallows_is_left_out() {
         .set("/open", Reply::html("<h1>For all</h1>"));
     let client = service.client();
     for (respects, expected) in [
-        (true, vec!["/start", "/to-open"]),
-        (false, vec!["/start", "/to-open", "/to-secret"]),
+        // A page that a script leads on has the URL at which that ends, as after any redirect.
+        (true, vec!["/start", "/open"]),
+        (false, vec!["/start", "/open", "/secret"]),
     ] {
         let body = json!({"url": origin.url("/start"), "delay_ms": 0, "render": "always",
             "respect_robots": respects});
@@ -252,6 +255,7 @@ async fn a_page_that_leads_to_what_robots_txt_disallows_is_left_out() {
             .iter()
             .any(|page| page["html"].to_string().contains("Kept from"));
         assert_eq!(has_secret, !respects);
+        assert_eq!(origin.count("/secret"), usize::from(!respects));
         let run = client.get(&format!("/v1/crawls/{run}")).await.ok();
         let skipped = run["skipped"]["robots"].as_u64().unwrap_or(0);
         assert_eq!(skipped, u64::from(respects), "{run}");

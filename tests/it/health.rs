@@ -1,6 +1,10 @@
 //! Liveness, readiness and metrics.
 
+use std::time::{Duration, Instant};
+
 use chrono::TimeDelta;
+use orbweaver_accounts::secret::SafeUrl;
+use orbweaver_tests::postgres::Postgres;
 
 use crate::support::{Client, Service, runs};
 
@@ -33,6 +37,64 @@ async fn an_unreachable_database_is_named() {
     assert_eq!(body["checks"]["worker"]["ok"], true);
     assert!(body["checks"]["worker"]["last_heartbeat"].is_string());
     assert_eq!(service.stranger().get("/v1/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_database_that_is_down_is_answered_at_once_with_the_time_to_come_again() {
+    let server = Postgres::start(&[], drop).unwrap();
+    let url = SafeUrl::new(server.database().unwrap());
+    let service = Service::with(|config| config.database_url = Some(url)).await;
+    let client = service.client();
+    client.get("/v1/usage").await.ok();
+    let listens = async |on| {
+        while service.app.store.listens() != on {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    listens(true).await;
+    server.stop().unwrap();
+    listens(false).await;
+    // For so long, what was read of the keys holds.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let began = Instant::now();
+    for _ in 0..3 {
+        let answer = client.get("/v1/usage").await;
+        let message = answer.error(503, "UNAVAILABLE");
+        assert_eq!(answer.header("retry-after"), Some("5"));
+        assert_eq!(answer.json()["error"]["retry_after_seconds"], 5);
+        assert!(message.starts_with("the service's database"), "{message}");
+    }
+    assert_eq!(service.stranger().get("/v1/ready").await.status, 503);
+    assert!(
+        began.elapsed() < Duration::from_secs(4),
+        "a pool gives up after 5"
+    );
+}
+
+#[tokio::test]
+async fn a_database_that_only_reads_is_not_ready() {
+    let server = Postgres::start(&[], drop).unwrap();
+    let url = server.database().unwrap();
+    let service = Service::with(|config| {
+        config.database_url = Some(SafeUrl::new(url.clone()));
+    })
+    .await;
+    assert_eq!(service.stranger().get("/v1/ready").await.status, 200);
+    // Each session has it from its next transaction on.
+    server
+        .execute(&url, "ALTER SYSTEM SET default_transaction_read_only = on")
+        .unwrap();
+    server.execute(&url, "SELECT pg_reload_conf()").unwrap();
+    let answer = loop {
+        let answer = service.stranger().get("/v1/ready").await;
+        if answer.status != 200 {
+            break answer;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let database = &answer.json()["checks"]["database"];
+    let error = database["error"].as_str().unwrap();
+    assert!(error.contains("takes no writes"), "{error}");
 }
 
 #[tokio::test]

@@ -286,7 +286,13 @@ async fn the_user_agent_is_sent_or_rotated() {
         title(json!({"url": url, "user_agent": "Probe/1.0"})).await,
         "Probe/1.0"
     );
-    assert!(title(json!({"url": url})).await.starts_with("Mozilla/5.0"));
+    let mut rotated = Vec::new();
+    for _ in 0..3 {
+        rotated.push(title(json!({"url": url})).await);
+    }
+    assert!(rotated.iter().all(|agent| agent.starts_with("Mozilla/5.0")));
+    // The first scan asks for the site's files, too; the others make a request each.
+    assert_ne!(rotated[1], rotated[2]);
     assert!(
         title(json!({"url": url, "user_agent": "Orbweaver/9"}))
             .await

@@ -422,6 +422,13 @@ pub fn full_disk(launch: &Launch, spec: &SiteSpec) -> Result<()> {
     if status != 200 {
         bail!("a run can't be read while the disk is full: {status}");
     }
+    // A write that just fits may pass in between.
+    while program.ask("GET", "/v1/ready", "")?.0 != 503 {
+        if begun.elapsed() > crawl::CRAWL_TIMEOUT {
+            bail!("a service that cannot write is ready");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
     program.limit_files(None)?;
     let run = crawl::finished(&program, run, Duration::from_millis(20))?;
     check(&program, &site, &expected, &run)

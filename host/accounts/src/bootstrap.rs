@@ -34,10 +34,11 @@ pub async fn run(
     configured: Option<&Secret>,
 ) -> anyhow::Result<Option<FirstStart>> {
     let projects = store.projects().await?;
-    let keyless = match projects.as_slice() {
-        [] => None,
-        // Made by the command line, which needs no key.
-        [only] if only.name == PROJECT && store.keys(only.id).await?.is_empty() => Some(only.id),
+    // The command line may have made it: that needs no key.
+    let first = projects.iter().find(|project| project.name == PROJECT);
+    let keyless = match first {
+        None if projects.is_empty() => None,
+        Some(first) if store.keys(first.id).await?.is_empty() => Some(first.id),
         _ => return Ok(None),
     };
     let key = match configured {

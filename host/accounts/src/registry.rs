@@ -62,7 +62,11 @@ impl Registry {
             if !self.is_fresh() {
                 let at = self.elapsed();
                 let told = *self.0.notices.borrow();
-                let now = self.0.store.accounts_version().await?;
+                let store = &self.0.store;
+                // Every request with a key comes here: they are not to wait for a database that is down.
+                store.reach().await?;
+                let read = store.accounts_version().await;
+                let now = read.inspect_err(|error| store.doubt(error))?;
                 if *version != Some(now) {
                     *version = Some(now);
                     self.changed();

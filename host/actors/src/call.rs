@@ -306,7 +306,7 @@ async fn settle(
         .ledger()
         .close(done.is_ok())
         .await
-        .map_err(|error| CallError::Internal(error.to_string()))?;
+        .map_err(QuotaError::Store)?;
     match (done, capped) {
         (Ok(_), Some(cap)) => Err(QuotaError::Capped(cap).into()),
         (Ok(output), None) => Ok((output.json, cost)),

@@ -361,6 +361,7 @@ impl RenderingHost for CallHost {
                 ..busy(message)
             },
             ScanError::Quota(error) => self.quota(error),
+            ScanError::Unavailable(cause) => internal(&cause),
             other => internal(&other),
         })
     }

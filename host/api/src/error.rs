@@ -10,6 +10,9 @@ use utoipa::{IntoResponses, ToSchema};
 use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
 
+/// Seconds after which to try again where the storage is not available.
+const UNAVAILABLE_SECONDS: u64 = 5;
+
 /// An error answer.
 #[derive(Debug)]
 pub struct ApiError {
@@ -46,6 +49,8 @@ pub enum Code {
     RateLimited,
     /// The service failed.
     Internal,
+    /// The database or the blob store is not available; `retry_after_seconds` says when to try again.
+    Unavailable,
     /// A plugin failed.
     PluginFailed,
     /// What the request needs is not configured.
@@ -250,6 +255,19 @@ impl ApiError {
         }
     }
 
+    /// 503: the database or the blob store is not available; the log gets the cause.
+    pub fn unavailable(cause: &dyn std::fmt::Display) -> Self {
+        tracing::error!(error = %cause, "a request failed: the storage is not available");
+        Self {
+            retry_after: Some(UNAVAILABLE_SECONDS),
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                Code::Unavailable,
+                "the service's database or blob store is not available now; try again later",
+            )
+        }
+    }
+
     /// 501: names what to configure.
     pub fn not_configured(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, Code::NotImplemented, message)
@@ -338,7 +356,10 @@ impl From<QuotaError> for ApiError {
 
 impl From<orbweaver_store::StoreError> for ApiError {
     fn from(error: orbweaver_store::StoreError) -> Self {
-        Self::internal(&error)
+        match error.is_transient() {
+            true => Self::unavailable(&error),
+            false => Self::internal(&error),
+        }
     }
 }
 
@@ -361,6 +382,9 @@ pub enum CommonErrors {
     /// The service failed.
     #[response(status = 500)]
     Internal(ErrorBody),
+    /// The database or the blob store is not available; see `Retry-After`.
+    #[response(status = 503)]
+    Unavailable(ErrorBody),
 }
 
 /// What every operation with a JSON body may answer besides.

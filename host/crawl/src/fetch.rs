@@ -6,16 +6,14 @@ use std::time::SystemTime;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::retry_after::retry_after;
-use orbweaver_fetch::{
-    FetchError, HopCheck, HopVerdict, Kind, Request, Response, RobotsVerdict, SubKind,
-};
+use orbweaver_fetch::{FetchError, HopCheck, HopVerdict, Kind, Request, Response, SubKind};
 use orbweaver_urls::{Resolved, key_of};
 use parking_lot::Mutex;
-use url::Url;
 
 use crate::entry::{End, Entry, Fetched, Outcome};
 use crate::hooks::outgoing;
 use crate::hooks::report::PluginReport;
+use crate::navigation::{Barred, allowed_by_robots, may_request};
 use crate::not_modified::Previous;
 use crate::page::{self, Way};
 use crate::render::RenderMode;
@@ -167,7 +165,17 @@ async fn rendered(
 ) -> Result<Option<Got>, FetchError> {
     let fetcher = &shared.fetcher;
     let agent = fetcher.user_agent(shared.spec.user_agent.as_deref(), agent_choice(entry));
-    let page = render_page::render(shared, entry, agent).await?;
+    let (may_request, barred) = may_request(shared, entry);
+    let page = match render_page::render(shared, entry, agent, may_request).await {
+        Ok(page) => page,
+        Err(error) => {
+            return match barred.lock().take() {
+                Some(Barred::Elsewhere) => Ok(None),
+                Some(Barred::Robots(why)) => Err(why),
+                None => Err(error),
+            };
+        }
+    };
     let response = page.response;
     let asked = Resolved::parse(&entry.url).map(|url| key_of(&url, shared.rules));
     let landed = Resolved::parse(&response.final_url).map(|url| key_of(&url, shared.rules));
@@ -178,7 +186,8 @@ async fn rendered(
         return Ok(None);
     }
     if !is_merged && response.final_url != entry.url {
-        check_landed(shared, &response.final_url).await?;
+        // A script may have changed the URL without a request.
+        allowed_by_robots(shared, &response.final_url).await?;
     }
     if asked == landed {
         // The browser stayed where a plain request was led on, such as before a refresh is due.
@@ -207,35 +216,6 @@ pub(super) fn broken(entry: Entry, host: usize, message: String) -> Outcome {
         chain: Vec::new(),
         report: PluginReport::default(),
     }
-}
-
-/// Asks robots.txt about the URL to which a browser has gone on its own.
-async fn check_landed(shared: &Shared, url: &str) -> Result<(), FetchError> {
-    let (true, Ok(parsed)) = (shared.spec.respect_robots, Url::parse(url)) else {
-        return Ok(());
-    };
-    let robots = shared.robots(&parsed, false).await.answer;
-    let host = parsed.host_str().unwrap_or_default();
-    let (sub, message) = match robots.verdict(&parsed) {
-        RobotsVerdict::Allowed => return Ok(()),
-        RobotsVerdict::Disallowed => (
-            SubKind::Disallowed,
-            format!("robots.txt of {host} disallows it"),
-        ),
-        RobotsVerdict::Unavailable(cause) => (
-            SubKind::Unreachable,
-            format!("robots.txt of {host} is unavailable, which disallows everything: {cause}"),
-        ),
-    };
-    Err(FetchError {
-        kind: Kind::Robots,
-        sub: Some(sub),
-        message,
-        url: url.to_owned(),
-        retryable: sub == SubKind::Unreachable,
-        redirects: Vec::new(),
-        wire_bytes: 0,
-    })
 }
 
 /// Sends the request for an entry, with what the hooks add to it. After the failure of a strict hook nothing is

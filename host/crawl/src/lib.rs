@@ -23,6 +23,7 @@ pub mod link_reader;
 pub mod list;
 mod live;
 pub mod map;
+mod navigation;
 mod not_modified;
 mod page;
 pub mod patterns;
@@ -46,6 +47,7 @@ mod worker_lock;
 
 pub use context::{Crawls, CrawlsParts};
 pub use live::LiveRuns;
+pub use run::long_crawl_delay;
 pub use worker::run as work;
 pub use worker_lock::{WorkerLockHolder, wait_for_worker_lock};
 

@@ -1,5 +1,7 @@
 //! Makes a page row of a response: text, links, hashes, and the stored body.
 
+mod redirect;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use orbweaver_engine::{Json, Page, PageParts, RoleCall};
 use orbweaver_fetch::{PictureOptions, Response};
 use orbweaver_store::crawl::{CrawledPage, pack_links};
 use orbweaver_store::{BodyEncoding, CloudMode, NewPage, StoredBody};
-use orbweaver_urls::{Base, KeyRules, Resolved, key_of};
+use orbweaver_urls::{KeyRules, Resolved, key_of};
 
 use crate::entry::{Entry, Fetched};
 use crate::follow::{LeftOut, judge, pack};
@@ -27,6 +29,8 @@ use orbweaver_pipeline::{
     AskedWith, Document, KeptContent, Rendering, SELECTORS_ROLE, STORED_KEY, blocking_of,
     convert_document, log_failure,
 };
+pub(super) use redirect::redirects;
+use redirect::{hash_of_target, is_led_on};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -35,8 +39,6 @@ use tokio::time::Instant;
 const INLINE_BYTES: usize = 512 << 10;
 /// Maximum bytes of a title in the row, and of other texts of its kind.
 const TITLE_BYTES: usize = 4 << 10;
-/// Maximum bytes of the URLs of redirects in the row.
-const REDIRECT_BYTES: usize = 8 << 10;
 /// Headers that are not stored.
 pub(crate) const DROPPED: [&str; 2] = ["set-cookie", "set-cookie2"];
 
@@ -208,27 +210,6 @@ fn json(value: &impl Serialize) -> Option<String> {
         .ok()
 }
 
-/// The hash of an answer that redirects: of where it leads, whatever its body says.
-fn hash_of_target(response: &Response, rules: KeyRules) -> Option<String> {
-    let location = response.headers.get("location");
-    let location = location.filter(|_| (300..400).contains(&response.status))?;
-    let target = target_key(&response.final_url, location, rules)?;
-    Some(content::bytes_hash(target.as_bytes()))
-}
-
-/// What tells one target of a redirect from another. The query counts within the origin alone: for another
-/// one, as a login elsewhere, it often has values that are new in every answer.
-fn target_key(from: &str, location: &str, rules: KeyRules) -> Option<String> {
-    let base = Base::new(from)?;
-    let target = base.join(location)?;
-    let mut key = key_of(&target, rules);
-    let origin = |url: &Resolved| [url.scheme(), url.host(), url.port()].map(str::to_owned);
-    if origin(base.url()) != origin(&target) {
-        key.truncate(key.find('?').unwrap_or(key.len()));
-    }
-    Some(key)
-}
-
 /// As [`work_out`]; tells what it took of a processor, without the time that it waited for a thread.
 fn timed_work_out(
     shared: &Shared,
@@ -288,6 +269,14 @@ fn work_out(
     if let Some(hash) = hash_of_target(&response, shared.rules) {
         facts.content_hash = hash;
     }
+    if is_led_on(response.status) {
+        // The links of a redirect that leaves the scope are none of a page.
+        facts.links = Links::default();
+    } else if !way.is_rendered {
+        // The page was fetched without scripts, for whom these are.
+        let beside = std::mem::take(&mut facts.noscript_links);
+        facts.links.append(&beside);
+    }
     let header = x_robots_tag(response.headers.get_all("x-robots-tag"), PRODUCT_TOKEN);
     if header.nofollow {
         facts.links.forbid_following();
@@ -334,16 +323,16 @@ fn work_out(
     drop(text);
     let links = std::mem::take(&mut facts.links);
     let (found, counts) = judge(shared, &links);
-    // The row has the requested URL and, after redirects, the URL that answered.
     let mut final_url = response.final_url;
     final_url.truncate(final_url.find('#').unwrap_or(final_url.len()));
-    let url = if response.redirects.is_empty() {
+    let key = Resolved::parse(&final_url)
+        .map_or_else(|| final_url.clone(), |url| key_of(&url, shared.rules));
+    // The row has the requested URL and, after redirects, those of a script among them, the URL that answered.
+    let url = if response.redirects.is_empty() && key_hash(&key) == entry.hash {
         entry.url.clone()
     } else {
         final_url.clone()
     };
-    let key = Resolved::parse(&final_url)
-        .map_or_else(|| final_url.clone(), |url| key_of(&url, shared.rules));
     let row = CrawledPage {
         seq: entry.seq,
         key_hash: key_hash(&key),
@@ -426,30 +415,6 @@ fn body(decoded: &[u8], raw: Option<orbweaver_fetch::Raw>) -> StoredBody {
     }
 }
 
-/// The redirects of a fetch as a row has them; none if there was none. Those beyond 8 KiB are
-/// left out.
-pub(super) fn redirects(hops: &[orbweaver_fetch::Hop]) -> Option<String> {
-    #[derive(Serialize)]
-    struct Redirect<'a> {
-        url: &'a str,
-        status: u16,
-    }
-    let mut room = REDIRECT_BYTES;
-    let shown: Vec<Redirect<'_>> = hops
-        .iter()
-        .take_while(|hop| {
-            let fits = hop.url.len() <= room;
-            room = room.saturating_sub(hop.url.len());
-            fits
-        })
-        .map(|hop| Redirect {
-            url: &hop.url,
-            status: hop.status,
-        })
-        .collect();
-    (!shown.is_empty()).then(|| json(&shown)).flatten()
-}
-
 /// Text for a row: limited in length, without NUL, which PostgreSQL refuses.
 fn kept(text: &str) -> String {
     let cut = text
@@ -495,26 +460,4 @@ pub(crate) fn kept_agent(shared: &Shared, url: &str, key: &str, way: Way) -> Str
             && Resolved::parse(url).is_some_and(|url| key_of(&url, whole) != key),
     };
     asked_with.kept_agent(spec.user_agent.as_deref())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_redirects_query_counts_within_the_origin_alone() {
-        let rules = KeyRules {
-            drop_tracking: true,
-        };
-        let key = |location| target_key("https://a.example/login", location, rules).unwrap();
-        let sso = "https://sso.example/auth";
-        assert_eq!(key("https://sso.example/auth?state=1"), sso);
-        assert_eq!(key("https://sso.example/auth?state=2#x"), sso);
-        assert_eq!(
-            key("https://sso.example/other"),
-            "https://sso.example/other"
-        );
-        assert_eq!(key("/shop?page=2"), "https://a.example/shop?page=2");
-        assert_eq!(key("//a.example:8443/?a=1"), "https://a.example:8443/");
-    }
 }

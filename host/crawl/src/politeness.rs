@@ -229,12 +229,12 @@ impl Turn {
         self.state.lock().asked = delay;
     }
 
-    /// Sets the Crawl-delay of the host's robots.txt, and counts the request for that file.
+    /// Sets the Crawl-delay of the host's robots.txt, and counts the request for that file as one of
+    /// the run's. The Crawl-delay, which may be minutes, is between pages: the first one does not wait for it.
     pub fn ask(&self, delay: Duration, now: Instant) {
         let mut state = self.state.lock();
         state.asked = delay;
         state.next = state.next.max(now + self.own);
-        self.gate.space(now, delay);
     }
 
     /// The host's Crawl-delay if the run keeps it, else zero.
@@ -365,16 +365,20 @@ mod tests {
         let now = politeness.started;
         let turn = || turn(&politeness, Duration::ZERO);
         let (one, other, careless) = (turn(), turn(), turn());
-        one.ask(DELAY, now);
-        assert_eq!(one.take(now), Err(now + DELAY));
-        // Repeated attempts do not extend the delay.
+        // The request for robots.txt does not make the first page wait.
         one.ask(DELAY, now);
         other.ask(DELAY, now);
+        assert_eq!(one.take(now), Ok(()));
+        for waits in [&one, &other] {
+            assert_eq!(waits.take(now), Err(now + DELAY));
+        }
+        // Neither repeated attempts nor a new look at robots.txt extend the delay.
+        one.ask(DELAY, now);
         let later = now + DELAY;
-        assert_eq!(one.take(later), Ok(()));
-        assert_eq!(other.take(later), Err(later + DELAY));
+        assert_eq!(other.take(later), Ok(()));
+        assert_eq!(one.take(later), Err(later + DELAY));
         assert_eq!(careless.take(later), Ok(()));
-        assert_eq!(other.take(later + DELAY), Ok(()));
+        assert_eq!(one.take(later + DELAY), Ok(()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_accounts::quota::Reservation;
-use orbweaver_fetch::{FetchError, Kind, Receives, RenderExtras, Response};
+use orbweaver_fetch::{FetchError, Kind, MayRequest, Receives, RenderExtras, Response};
 use orbweaver_pipeline::cloud::backend::{Choice, Job};
 use orbweaver_pipeline::cloud::detect::Verdict;
 use orbweaver_pipeline::cloud::{verdict, verdict_of_stored};
@@ -49,7 +49,7 @@ fn noted(shared: &Shared, url: &str, verdict: Verdict) -> bool {
     needs
 }
 
-/// Renders an entry's page.
+/// Renders an entry's page, which leads only to documents that `may_request` allows.
 ///
 /// # Errors
 /// Why there is no page. In a run that renders only some pages, a cap of cloud pages is an error,
@@ -58,6 +58,7 @@ pub(crate) async fn render(
     shared: &Arc<Shared>,
     entry: &Entry,
     user_agent: &str,
+    may_request: MayRequest,
 ) -> Result<RenderedPage, FetchError> {
     let failed = |error: ScanError| fetch_error(&entry.url, error);
     let reserved = match shared.spec.render {
@@ -83,6 +84,7 @@ pub(crate) async fn render(
         extras: RenderExtras {
             headers: shared.headers(true),
             receives: Some(receives),
+            may_request: Some(may_request),
             cookies: spec.cookies.clone().filter(|_| is_trusted),
             selector: wait.selector,
             pause: wait.milliseconds.map(Duration::from_millis),

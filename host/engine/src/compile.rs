@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
+use crate::apart::Apart;
 use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
 use crate::error::LoadError;
@@ -30,6 +31,8 @@ pub(crate) struct Compiler {
     own_slow: Arc<Semaphore>,
     timeout: Duration,
     stored: Stored,
+    /// For uploads.
+    apart: Option<Apart>,
 }
 
 /// The owner of a component.
@@ -37,6 +40,8 @@ pub(crate) struct Compiler {
 pub(crate) enum CodeOwner {
     /// The instance.
     Instance,
+    /// The instance; the component was uploaded.
+    Upload,
     /// A project, with the folder of its compiled code.
     Project(ProjectId, Option<CodeCache>),
 }
@@ -73,7 +78,8 @@ const CONCURRENT_SLOW: usize = 2;
 const SLOW: Duration = Duration::from_secs(3);
 
 impl Compiler {
-    pub fn new(timeout: Duration, stored: Stored) -> Self {
+    /// With `apart`, uploads are compiled apart from this process.
+    pub fn new(timeout: Duration, stored: Stored, apart: Option<Apart>) -> Self {
         let slots = |count| Arc::new(Semaphore::new(count));
         Self {
             small: slots(CONCURRENT_SMALL),
@@ -84,6 +90,7 @@ impl Compiler {
             own_slow: slots(CONCURRENT_SLOW),
             timeout,
             stored,
+            apart,
         }
     }
 
@@ -95,7 +102,7 @@ impl Compiler {
     async fn slot(&self, owner: &CodeOwner, bytes: usize) -> Option<Slot> {
         let is_small = bytes < LARGE_COMPONENT_BYTES;
         match owner {
-            CodeOwner::Instance => {
+            CodeOwner::Instance | CodeOwner::Upload => {
                 let lane = if is_small { &self.small } else { &self.large };
                 let permit = Arc::clone(lane).acquire_owned().await;
                 permit.ok().map(Slot::of_instance)
@@ -114,7 +121,8 @@ impl Compiler {
     /// The compiled component, stored or newly compiled.
     ///
     /// # Errors
-    /// [`LoadError::Compile`] if it fails to compile; [`LoadError::NotCompiled`] if it exceeds the time
+    /// [`LoadError::Compile`] if it fails to compile; [`LoadError::Limits`] if that takes too much
+    /// memory; [`LoadError::NotCompiled`] if it exceeds the time
     /// limit (waiting for a turn does not count) or no thread can be started.
     #[crate::boxed]
     pub async fn compile(
@@ -128,8 +136,12 @@ impl Compiler {
         let slot =
             slot.ok_or_else(|| LoadError::NotCompiled("the engine is shutting down".to_owned()))?;
         let engine = engine.clone();
+        let apart = match owner {
+            CodeOwner::Instance => None,
+            CodeOwner::Upload | CodeOwner::Project(..) => self.apart.clone(),
+        };
         let (stored, slow, begin): (_, _, fn()) = match owner {
-            CodeOwner::Instance => (self.stored.clone(), &self.slow, || ()),
+            CodeOwner::Instance | CodeOwner::Upload => (self.stored.clone(), &self.slow, || ()),
             CodeOwner::Project(_, cache) => {
                 let bundle = self.stored.bundle.clone();
                 (Stored { bundle, cache }, &self.own_slow, lower_priority)
@@ -143,7 +155,7 @@ impl Compiler {
             .name("plugin-compile".to_owned())
             .spawn(move || {
                 begin();
-                let compiled = compile_alone(&engine, digest, &bytes, &stored, begin);
+                let compiled = compile_alone(&engine, digest, &bytes, &stored, apart, begin);
                 drop(ending.lock().take());
                 // The receiver is dropped if the time limit passed.
                 let _ = done.send(compiled);
@@ -181,20 +193,26 @@ fn compile_alone(
     digest: Digest,
     bytes: &[u8],
     stored: &Stored,
+    apart: Option<Apart>,
     begin: fn(),
 ) -> Result<Component, LoadError> {
     if let Some(component) = stored.load(engine, digest) {
         return Ok(component);
     }
     let begun = Instant::now();
-    let threads = rayon::ThreadPoolBuilder::new()
-        .thread_name(|i| format!("plugin-compile-{i}"))
-        .start_handler(move |_| begin())
-        .build()
-        .map_err(|e| LoadError::NotCompiled(format!("no threads: {e}")))?;
-    let component = threads
-        .install(|| Component::from_binary(engine, bytes))
-        .map_err(|e| LoadError::Compile(clean(&format!("{e:#}"), 1_000)))?;
+    let component = match apart {
+        Some(apart) => apart.compile(engine, bytes)?,
+        None => {
+            let threads = rayon::ThreadPoolBuilder::new()
+                .thread_name(|i| format!("plugin-compile-{i}"))
+                .start_handler(move |_| begin())
+                .build()
+                .map_err(|e| LoadError::NotCompiled(format!("no threads: {e}")))?;
+            threads
+                .install(|| Component::from_binary(engine, bytes))
+                .map_err(|e| LoadError::Compile(clean(&format!("{e:#}"), 1_000)))?
+        }
+    };
     metrics::histogram!("orbweaver_plugin_compile_seconds").record(begun.elapsed());
     if let Some(cache) = &stored.cache
         && let Err(error) = cache.store(engine, digest, &component)
@@ -229,7 +247,7 @@ mod tests {
     #[tokio::test]
     async fn large_components_do_not_delay_small_ones() {
         let engine = wasmtime::Engine::default();
-        let compiler = Compiler::new(Duration::from_secs(600), Stored::default());
+        let compiler = Compiler::new(Duration::from_secs(600), Stored::default(), None);
         let compile = |bytes: Arc<[u8]>| {
             let digest = Digest::compute(&bytes);
             compiler.compile(&engine, digest, bytes, CodeOwner::Instance)
@@ -252,7 +270,7 @@ mod tests {
     #[tokio::test]
     async fn projects_do_not_delay_each_other_or_the_instance() {
         let engine = wasmtime::Engine::default();
-        let compiler = Compiler::new(Duration::from_secs(600), Stored::default());
+        let compiler = Compiler::new(Duration::from_secs(600), Stored::default(), None);
         let compile = |owner: Option<i64>, bytes: Arc<[u8]>| {
             let owner = owner.map_or(CodeOwner::Instance, |id| {
                 CodeOwner::Project(ProjectId(id), None)
@@ -278,7 +296,7 @@ mod tests {
     #[tokio::test]
     async fn a_compilation_has_a_time_limit() {
         let engine = wasmtime::Engine::default();
-        let compiler = Compiler::new(Duration::from_millis(1), Stored::default());
+        let compiler = Compiler::new(Duration::from_millis(1), Stored::default(), None);
         let bytes = component(2_000, 0);
         let compiled = compiler
             .compile(&engine, Digest::compute(&bytes), bytes, CodeOwner::Instance)

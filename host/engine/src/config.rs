@@ -27,6 +27,9 @@ settings! {
         pub max_component_bytes: u64 = 64 << 20,
         /// Time limit for compiling one plugin, in milliseconds.
         pub compile_timeout_ms: Millis = Millis(60_000),
+        /// Memory for compiling one uploaded plugin, in MiB: that is done in a process of its own. A
+        /// plugin that takes more is refused.
+        pub compile_memory_mib: u64 = 2_048,
         /// Disk space for the compiled code of all plugins of the instance, in MiB. Code that was
         /// not used for the longest time is removed first.
         pub compiled_mib: u64 = 4_096,
@@ -70,6 +73,10 @@ settings! {
         /// folder has a plugin of the same name: the running program.
         #[internal]
         pub bundle: Option<PathBuf>,
+        /// The program that compiles uploads, with [`crate::COMPILE_COMMAND`], in a process of its own; `None`: this
+        /// process does.
+        #[internal]
+        pub compiler: Option<PathBuf>,
         /// Whether to compile for any recent processor (x86-64-v3) instead of only for this one.
         #[internal]
         pub portable_code: bool = false,

@@ -182,6 +182,9 @@ mod tests {
         assert_eq!(inside.run(&page).unwrap().len(), 1);
         assert_eq!(page.resolve("../c#d").as_deref(), Some("https://a.org/c#d"));
         assert_eq!(page.resolve("mailto:a@b.c"), None);
+        let base = "<template><base href=/t/></template><svg><base href=/s/></svg><base href=/b/>";
+        let page = Page::from_html("https://a.org/x", base);
+        assert_eq!(page.resolve("c").as_deref(), Some("https://a.org/b/c"));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! - [`Host`] is what an actor may request, one trait per capability; the server implements it.
 //! - [`Page`] is a fetched page, parsed once for all plugins.
 
+mod apart;
 mod api_version;
 mod bulk;
 mod bundle;
@@ -68,6 +69,7 @@ mod verdict;
 mod wasi;
 mod wit;
 
+pub use apart::{COMPILE_COMMAND, compile_for_service};
 pub use bundle::has_bundle;
 pub use config::{EngineConfig, Grant, GrantConfig, GrantWord};
 pub use embed::{BundleReport, write_bundle};

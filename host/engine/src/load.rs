@@ -12,6 +12,7 @@ use moka::future::Cache;
 use orbweaver_core::ids::ProjectId;
 use sha2::{Digest as _, Sha256};
 
+use crate::apart::Apart;
 use crate::bulk;
 use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
@@ -98,10 +99,16 @@ impl Loader {
             bundle: bundle.clone().filter(|_| !config.portable_code),
             cache,
         };
+        let timeout = config.compile_timeout_ms.as_duration();
+        let apart = config.compiler.clone().map(|program| Apart {
+            program,
+            memory_mib: config.compile_memory_mib,
+            timeout,
+        });
         Ok(Self {
             runtime,
             bundle,
-            compiler: Compiler::new(config.compile_timeout_ms.as_duration(), stored),
+            compiler: Compiler::new(timeout, stored, apart),
             code: Cache::new(KEPT_COMPONENTS),
             tested: Cache::new(KEPT_COMPONENTS),
             static_limits: StaticLimits {
@@ -120,9 +127,11 @@ impl Loader {
         }
     }
 
-    fn code_owner(&self, owner: Option<ProjectId>) -> CodeOwner {
-        let Some(project) = owner else {
-            return CodeOwner::Instance;
+    fn code_owner(&self, source: &Source) -> CodeOwner {
+        let project = match source {
+            Source::Project(project) => *project,
+            Source::Upload => return CodeOwner::Upload,
+            Source::Embedded | Source::Folder(_) => return CodeOwner::Instance,
         };
         let cache = self.compiler.cache().and_then(|cache| {
             cache
@@ -246,7 +255,7 @@ impl Loader {
         let tested = (parts.digest, key.grants);
         let build = async {
             let target = CodeTarget {
-                owner: self.code_owner(owner),
+                owner: self.code_owner(&parts.source),
                 reserve,
             };
             let (found, grants) = (&parts.found, &parts.grants);

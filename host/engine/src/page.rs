@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use orbweaver_dom::{Limits, Snapshot, attr, tag};
+use orbweaver_dom::{Limits, Namespace, Snapshot, attr, tag};
 use orbweaver_urls::Base;
 
 /// One redirect: the requested URL and the 3xx status of its response.
@@ -128,7 +128,9 @@ impl Page {
             let fallback = Base::new(&self.parts.final_url);
             let view = self.snapshot().view().ok();
             let declared = view.as_ref().and_then(|view| {
-                let mut bases = view.tagged(|id| id == tag::BASE);
+                let mut bases = view
+                    .tagged_outside_templates(|id| id == tag::BASE)
+                    .filter(|node| node.namespace() == Namespace::Html);
                 let href = bases.find_map(|node| node.attr(attr::HREF))?;
                 match &fallback {
                     Some(base) => Base::from_resolved(base.join(href)?),

@@ -65,14 +65,7 @@ pub(crate) struct Runtime {
 impl Runtime {
     pub fn new(config: &EngineConfig) -> wasmtime::Result<Self> {
         let pool = wasmtime::Engine::new(&pooled(config)?)?;
-        let on_demand = wasmtime::Engine::new(
-            common(config)?
-                // Adapters between two components composed into one access the memories of both,
-                // and wasmtime panics if that is disabled.
-                .wasm_multi_memory(true)
-                .concurrency_support(true)
-                .wasm_component_model_async(true),
-        )?;
+        let on_demand = wasmtime::Engine::new(&on_demand(config)?)?;
         let interrupter = match is_supported() {
             true => Some(Arc::new(Interrupter::new(&pool)?)),
             false => None,
@@ -243,7 +236,20 @@ fn pool_instances(config: &EngineConfig) -> u32 {
     config.max_instances.max(1)
 }
 
-fn pooled(config: &EngineConfig) -> wasmtime::Result<Config> {
+/// The settings of [`Placement::OnDemand`].
+pub(crate) fn on_demand(config: &EngineConfig) -> wasmtime::Result<Config> {
+    let mut common = common(config)?;
+    common
+        // Adapters between two components composed into one access the memories of both,
+        // and wasmtime panics if that is disabled.
+        .wasm_multi_memory(true)
+        .concurrency_support(true)
+        .wasm_component_model_async(true);
+    Ok(common)
+}
+
+/// The settings of [`Placement::Pool`].
+pub(crate) fn pooled(config: &EngineConfig) -> wasmtime::Result<Config> {
     let instances = pool_instances(config);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(instances)

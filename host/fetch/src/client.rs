@@ -1,4 +1,4 @@
-//! HTTP clients: one for direct requests and one for each proxy in use, up to a limit. Each
+//! HTTP clients: for each project one for direct requests and one for each proxy in use, up to a limit. Each
 //! also exists without a connection pool, to retry a request that failed on an idle
 //! connection.
 
@@ -77,7 +77,8 @@ impl Connections {
 /// The clients of one [`Connections`] mode.
 struct Kinds {
     direct: Client,
-    proxied: Cache<ProxyUrl, Client>,
+    /// By the project, too, where connections are kept: see [`Clients::of_projects`].
+    proxied: Cache<(ProxyUrl, Option<ProjectId>), Client>,
 }
 
 /// All clients of a fetcher.
@@ -112,6 +113,7 @@ impl Clients {
             let direct = build(&limits, &tls, &guarded, None, connections);
             let proxied = Cache::builder()
                 .max_capacity(u64::from(limits.max_clients))
+                .eviction_policy(EvictionPolicy::lru())
                 .time_to_idle(limits.idle_ms.as_duration());
             Ok(Kinds {
                 direct: direct.map_err(|error| ConfigError(error.to_string()))?,
@@ -158,8 +160,8 @@ impl Clients {
             Connections::Kept => &self.kept,
             Connections::Fresh => &self.fresh,
         };
+        let project = project.filter(|_| connections == Connections::Kept);
         let Some(proxy) = proxy else {
-            let project = project.filter(|_| connections == Connections::Kept);
             let Some(project) = project else {
                 return Ok(kinds.direct.clone());
             };
@@ -170,7 +172,7 @@ impl Clients {
         self.judge_proxy(proxy).await?;
         kinds
             .proxied
-            .try_get_with_by_ref(proxy, || {
+            .try_get_with((proxy.clone(), project), || {
                 build(
                     &self.limits,
                     &self.tls,
@@ -280,6 +282,7 @@ fn build(
     let max_headers = usize::try_from(limits.max_headers).unwrap_or(usize::MAX);
     let connector = Connector::new(limits, Arc::new(tls), guarded, proxy)?;
     let authorization = connector.authorization()?;
+    let old = connector.old.clone();
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the client with resolver and limits"
@@ -300,5 +303,6 @@ fn build(
     Ok(Client {
         hyper,
         authorization,
+        old,
     })
 }

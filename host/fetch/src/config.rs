@@ -85,7 +85,7 @@ settings! {
         pub idle_per_host: u32 = 32,
         /// Time that an idle connection is kept, in milliseconds.
         pub idle_ms: Millis = Millis(30_000),
-        /// Most HTTP clients kept: one for direct requests, one for each proxy in use.
+        /// Most HTTP clients kept for proxies: one for each proxy that a project uses.
         pub max_clients: u32 = 64,
     }
 }

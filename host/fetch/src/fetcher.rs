@@ -8,6 +8,7 @@ mod robots;
 pub use download::Download;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use http::header::SET_COOKIE;
@@ -49,6 +50,8 @@ struct Inner {
     files: SiteFiles,
     pools: Pools,
     bodies: Arc<Bodies>,
+    /// Number of requests so far that named no user agent: each has the next one of the list.
+    rotation: AtomicU64,
 }
 
 impl Fetcher {
@@ -83,6 +86,7 @@ impl Fetcher {
             files: SiteFiles::new(),
             pools,
             bodies,
+            rotation: AtomicU64::new(0),
         };
         Ok(Self(Arc::new(inner), None))
     }
@@ -336,10 +340,9 @@ impl Fetcher {
 
     fn begin(&self, request: &Request) -> Result<HopState, Fault> {
         let target = self.judge(&request.url)?;
-        let agent = request
-            .user_agent
-            .as_deref()
-            .unwrap_or_else(|| self.user_agent(None, 0));
+        let agent = request.user_agent.as_deref().unwrap_or_else(|| {
+            self.user_agent(None, self.0.rotation.fetch_add(1, Ordering::Relaxed))
+        });
         HopState::new(request, target, agent)
     }
 
@@ -396,7 +399,9 @@ impl Fetcher {
         hop: &mut HopState,
         bounds: &Bounds<'_>,
     ) -> Result<Option<Response>, Fault> {
-        let head = exchange::send(client, hop.request()?, bounds).await?;
+        let head = exchange::send(client, hop.request()?, bounds)
+            .await
+            .map_err(|fault| proxy_answer::connecting(request.proxy.as_ref(), fault))?;
         let first_byte = bounds.started.elapsed();
         let (status, remote_addr) = (head.status, head.remote_addr);
         if let Some(proxy) = &request.proxy

@@ -29,9 +29,9 @@ mod traffic;
 
 pub use allowance::Allowance;
 pub use browser::{
-    Action, BROWSERS, BrowserConfig, CUT, Isolation, NoPicture, PictureFormat, PictureOptions,
-    Receives, RenderExtras, RenderRequest, Rendered, Renderer, Sandbox, ScrollDirection,
-    SessionCookies, Viewport, WaitFor, find_browser, key_names,
+    Action, BROWSERS, BrowserConfig, CUT, Isolation, MayRequest, NoPicture, PictureFormat,
+    PictureOptions, Receives, RenderExtras, RenderRequest, Rendered, Renderer, Sandbox,
+    ScrollDirection, SessionCookies, Viewport, WaitFor, find_browser, key_names,
 };
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};

@@ -47,6 +47,24 @@ pub(crate) fn refusal(
     Some(Fault::new(Kind::Proxy, SubKind::Other, why).retryable())
 }
 
+/// The fault of a connection that could not be made: behind a proxy, it is the one to the proxy.
+pub(crate) fn connecting(proxy: Option<&ProxyUrl>, fault: Fault) -> Fault {
+    if proxy.is_none() || fault.kind != Kind::Connect {
+        return fault;
+    }
+    let why = match fault.sub {
+        Some(SubKind::Refused) => "it refuses connections",
+        Some(SubKind::Reset) => "it reset the connection",
+        Some(SubKind::Unreachable) => "there is no route to it",
+        _ => fault.message.as_str(),
+    };
+    Fault {
+        kind: Kind::Proxy,
+        message: format!("the proxy gives no connection: {why}"),
+        ..fault
+    }
+}
+
 /// The fault of rejected credentials.
 pub(crate) fn wrong_credentials() -> Fault {
     Fault::new(

@@ -245,6 +245,7 @@ impl Browsing {
         RenderExtras {
             headers: self.headers.clone(),
             receives: Some(own_site(url)),
+            may_request: None,
             cookies: self.cookies.clone(),
             selector: wait.selector,
             pause: wait.milliseconds.map(Duration::from_millis),

@@ -76,6 +76,9 @@ pub enum ScanError {
     /// A cap is reached, or the project is suspended.
     #[error("{0}")]
     Quota(QuotaError),
+    /// The database or the blob store is not available now; has the cause, which is not the client's.
+    #[error("the service's database or blob store is not available now; try again later")]
+    Unavailable(String),
     /// An internal error.
     #[error("{0}")]
     Internal(String),
@@ -132,6 +135,9 @@ impl From<FetchError> for ScanError {
 
 impl From<StoreError> for ScanError {
     fn from(error: StoreError) -> Self {
-        Self::Internal(error.to_string())
+        match error.is_transient() {
+            true => Self::Unavailable(error.to_string()),
+            false => Self::Internal(error.to_string()),
+        }
     }
 }

@@ -34,6 +34,10 @@ pub(super) async fn screenshot(
         None => take(scans, principal, spec, charge)
             .await
             .map_err(|error| match error {
+                ScanError::Unavailable(ref cause) => {
+                    tracing::error!(error = %cause, "cannot take a screenshot");
+                    error.to_string()
+                }
                 ScanError::Internal(cause) => {
                     tracing::error!(error = %cause, "cannot take a screenshot");
                     "internal error".to_owned()

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use orbweaver_core::ids::{PageId, ProjectId};
+use orbweaver_core::page::page_pass;
 use orbweaver_store::Store;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
@@ -23,7 +24,8 @@ const MAX_DIFF: usize = 64 << 10;
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// The changes of a page's Markdown.
+/// The changes of a page's Markdown, before which its title and its canonical URL have a line each where
+/// they differ: they are content, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TextChange {
     /// Words that only the new page has.
@@ -36,8 +38,16 @@ pub struct TextChange {
     pub truncated: bool,
 }
 
+/// What is compared of a page.
+#[derive(Default)]
+struct Text {
+    title: Option<String>,
+    canonical: Option<String>,
+    markdown: String,
+}
+
 impl Pipeline {
-    /// Compares the Markdown of two stored pages of the project; `None` if one of them is
+    /// Compares the title, the canonical URL and the Markdown of two stored pages of the project; `None` if one of them is
     /// deleted, was stored without its body, or has no text.
     ///
     /// # Errors
@@ -50,23 +60,27 @@ impl Pipeline {
         old: PageId,
         new: PageId,
     ) -> Result<Option<TextChange>, ScanError> {
-        let Some(old) = self.markdown_of(store, project, old).await? else {
+        let Some(old) = self.text_of(store, project, old).await? else {
             return Ok(None);
         };
-        let Some(new) = self.markdown_of(store, project, new).await? else {
+        let Some(new) = self.text_of(store, project, new).await? else {
             return Ok(None);
         };
-        blocking_of(old.len() + new.len(), move || compare(&old, &new))
-            .await
-            .map(Some)
+        let work = old.markdown.len() + new.markdown.len();
+        blocking_of(work, move || {
+            let (old, new) = together(old, new);
+            compare(&old, &new)
+        })
+        .await
+        .map(Some)
     }
 
-    async fn markdown_of(
+    async fn text_of(
         &self,
         store: &Store,
         project: ProjectId,
         page: PageId,
-    ) -> Result<Option<String>, ScanError> {
+    ) -> Result<Option<Text>, ScanError> {
         let record = store.page(project, page).await;
         let record = record.map_err(|error| ScanError::Internal(error.to_string()))?;
         let document = record.and_then(|record| Document::from_store(store, project, record.page));
@@ -77,10 +91,46 @@ impl Pipeline {
         let role = RoleRequest::new("markdown", r#"{"only_main_content":false}"#);
         let pipeline = self.of_project(project);
         let outcome = pipeline.extract(&mut document, &[role]).await?;
-        Ok(outcome
-            .role("markdown")
-            .and_then(|json| serde_json::from_str(json.get()).ok()))
+        let markdown = outcome.role("markdown");
+        let Some(markdown) = markdown.and_then(|json| serde_json::from_str(json.get()).ok()) else {
+            return Ok(None);
+        };
+        let Some(page) = pipeline.content_page(&mut document).await? else {
+            return Ok(Some(Text {
+                markdown,
+                ..Text::default()
+            }));
+        };
+        let parts = page.parts();
+        let work = parts.html.len();
+        let read = move || {
+            let parts = page.parts();
+            let facts = page_pass(&parts.html, &parts.final_url);
+            Text {
+                title: facts.title,
+                canonical: facts.canonical,
+                markdown,
+            }
+        };
+        blocking_of(work, read).await.map(Some)
     }
+}
+
+/// The texts that are compared.
+fn together(old: Text, new: Text) -> (String, String) {
+    let (mut before, mut after) = (String::new(), String::new());
+    for (name, old, new) in [
+        ("Title", &old.title, &new.title),
+        ("Canonical URL", &old.canonical, &new.canonical),
+    ] {
+        if old != new {
+            for (text, value) in [(&mut before, old), (&mut after, new)] {
+                let value = value.iter().map(|value| format!("{name}: {value}\n"));
+                text.extend(value);
+            }
+        }
+    }
+    (before + &old.markdown, after + &new.markdown)
 }
 
 fn compare(old: &str, new: &str) -> TextChange {
@@ -155,6 +205,28 @@ mod tests {
             (same.words_added, same.words_removed, same.unified.as_str()),
             (0, 0, "")
         );
+    }
+
+    #[test]
+    fn a_title_is_compared_where_it_differs() {
+        let text = |title: Option<&str>, canonical: &str| Text {
+            title: title.map(str::to_owned),
+            canonical: Some(canonical.to_owned()),
+            markdown: "Text\n".to_owned(),
+        };
+        let change = |old, new| {
+            let (old, new) = together(old, new);
+            compare(&old, &new)
+        };
+        let same = change(text(Some("Orbs"), "/"), text(Some("Orbs"), "/"));
+        assert_eq!(same.unified, "");
+        let title = change(text(Some("Orbs"), "/"), text(Some("All orbs"), "/"));
+        let lines = "-Title: Orbs\n+Title: All orbs\n Text\n";
+        assert!(title.unified.ends_with(lines), "{}", title.unified);
+        assert_eq!((title.words_added, title.words_removed), (2, 1));
+        let both = change(text(None, "/a"), text(Some("Orbs"), "/b"));
+        let lines = "-Canonical URL: /a\n+Title: Orbs\n+Canonical URL: /b\n Text\n";
+        assert!(both.unified.ends_with(lines), "{}", both.unified);
     }
 
     #[test]

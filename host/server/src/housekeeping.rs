@@ -1,5 +1,6 @@
 //! Background work: heartbeat, renewal of reservations, release of memory, and deletion of expired data.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -154,6 +155,17 @@ pub async fn run(service: Service) {
                     Err(error) => tracing::warn!(%error, "cannot delete expired data"),
                 }
             });
+        }
+    }
+}
+
+/// Keeps a process's clock that of the database, for one that does no other housekeeping.
+pub(crate) async fn keep_time(service: &Service) -> Infallible {
+    let app = service.app();
+    loop {
+        tokio::time::sleep(CORRECT_CLOCK_EVERY).await;
+        if let Err(error) = app.clock.correct(&app.store).await {
+            tracing::debug!(%error, "cannot ask the database for its time");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of the store.
 
 use orbweaver_blobs::BlobError;
+use sqlx::error::DatabaseError;
 
 /// Error of a store call.
 #[derive(Debug, thiserror::Error)]
@@ -35,18 +36,12 @@ impl StoreError {
         /// PostgreSQL's error classes of connection failures, rollbacks, insufficient resources and
         /// operator intervention, and its errors of a server that only reads, as after a failover, and of
         /// a session that it ended because this process stalled in a transaction;
-        /// SQLite's busy, locked, I/O and full.
+        /// SQLite's busy, locked, read-only, I/O, full and cannot open.
         const CLASSES: [&str; 6] = ["08", "25006", "25P03", "40", "53", "57"];
-        const SQLITE: [i32; 4] = [5, 6, 10, 13];
+        const SQLITE: [i32; 6] = [5, 6, 8, 10, 13, 14];
         match self {
             Self::Blobs(error) => error.is_transient(),
-            Self::Database(sqlx::Error::Database(error)) => {
-                error.code().is_some_and(|code| match code.parse::<i32>() {
-                    // SQLite's extended codes contain the primary one in their low byte.
-                    Ok(number) if code.len() < 5 => SQLITE.contains(&(number & 0xff)),
-                    _ => CLASSES.iter().any(|class| code.starts_with(class)),
-                })
-            }
+            Self::Database(sqlx::Error::Database(error)) => has_code(&**error, &SQLITE, &CLASSES),
             Self::Database(
                 sqlx::Error::Io(_)
                 | sqlx::Error::Tls(_)
@@ -54,6 +49,16 @@ impl StoreError {
                 | sqlx::Error::PoolTimedOut
                 | sqlx::Error::WorkerCrashed,
             ) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the database takes no writes: its disk is full or fails, or it only reads.
+    pub(crate) fn refuses_writes(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::Database(error)) => {
+                has_code(&**error, &[8, 10, 13, 14], &["25006", "53100"])
+            }
             _ => false,
         }
     }
@@ -71,4 +76,14 @@ impl StoreError {
             self
         }
     }
+}
+
+/// Whether an error of a database has one of these codes: SQLite's primary ones, or the beginnings of
+/// PostgreSQL's.
+fn has_code(error: &dyn DatabaseError, lite: &[i32], postgres: &[&str]) -> bool {
+    error.code().is_some_and(|code| match code.parse::<i32>() {
+        // SQLite's extended codes contain the primary one in their low byte.
+        Ok(number) if code.len() < 5 => lite.contains(&(number & 0xff)),
+        _ => postgres.iter().any(|class| code.starts_with(class)),
+    })
 }

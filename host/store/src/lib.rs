@@ -37,6 +37,8 @@ mod plugins;
 mod presence;
 mod purge;
 mod quota;
+mod reach;
+mod refusals;
 mod replicas;
 mod runs;
 mod schema;

@@ -20,6 +20,8 @@ use crate::error::StoreError;
 const CHANNEL: &str = "orbweaver";
 /// Pause before the next attempt to listen.
 const PAUSE: Duration = Duration::from_secs(5);
+/// The same after a connection that broke.
+const QUICK_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,8 @@ struct Inner {
     work: watch::Sender<u64>,
     parts: watch::Sender<u64>,
     listens: AtomicBool,
+    /// The connection that listens was up, and broke.
+    broke: AtomicBool,
 }
 
 impl Default for Notices {
@@ -84,6 +88,7 @@ impl Default for Notices {
             work: watch::Sender::new(0),
             parts: watch::Sender::new(0),
             listens: AtomicBool::new(false),
+            broke: AtomicBool::new(false),
         }))
     }
 }
@@ -101,6 +106,11 @@ impl Notices {
     /// Whether the connection that listens is up.
     pub(crate) fn listens(&self) -> bool {
         self.0.listens.load(Ordering::Acquire)
+    }
+
+    /// Whether that connection was up, and is not any more: the server may be gone.
+    pub(crate) fn broke(&self) -> bool {
+        self.0.broke.load(Ordering::Acquire)
     }
 
     /// Counts a notice for each topic: some may have been lost.
@@ -124,27 +134,37 @@ impl Notices {
             .max_connections(1)
             .connect_lazy_with(at);
         loop {
-            if let Err(error) = self.listen_until_it_fails(&own).await {
-                tracing::debug!(%error, "cannot listen for notices");
+            let ended = self.listen_until_it_fails(&own).await;
+            if self.0.listens.swap(false, Ordering::AcqRel) {
+                self.0.broke.store(true, Ordering::Release);
             }
-            self.0.listens.store(false, Ordering::Release);
             if pool.is_closed() {
                 return;
             }
-            tokio::time::sleep(PAUSE).await;
+            let pause = match ended {
+                Ok(()) => QUICK_PAUSE,
+                Err(error) => {
+                    tracing::debug!(%error, "cannot listen for notices");
+                    PAUSE
+                }
+            };
+            tokio::time::sleep(pause).await;
         }
     }
 
+    /// Returns without an error when the connection breaks.
     async fn listen_until_it_fails(&self, pool: &PgPool) -> Result<(), sqlx::Error> {
         let mut listener = PgListener::connect_with(pool).await?;
+        listener.eager_reconnect(false);
         listener.listen(CHANNEL).await?;
         self.0.listens.store(true, Ordering::Release);
+        self.0.broke.store(false, Ordering::Release);
         self.all();
         loop {
             match listener.try_recv().await? {
                 Some(notice) => self.arrived(notice.payload()),
-                // The connection broke and is made again.
-                None => self.all(),
+                // The connection broke.
+                None => return Ok(()),
             }
         }
     }

@@ -11,6 +11,8 @@ use crate::db::{self, Db, Options, read};
 use crate::error::StoreError;
 use crate::logs::recent::RecentLogs;
 use crate::notices::Topic;
+use crate::reach::Reach;
+use crate::refusals::Refusals;
 use crate::replicas::Replicas;
 use crate::writer::Writer;
 
@@ -24,6 +26,8 @@ pub struct Store {
     pub(crate) replicas: Arc<Replicas>,
     pub(crate) blobs: Option<Blobs>,
     pub(crate) removals: Arc<AtomicU64>,
+    pub(crate) reach: Arc<Reach>,
+    pub(crate) refusals: Arc<Refusals>,
 }
 
 impl Store {
@@ -40,6 +44,10 @@ impl Store {
         let recent = RecentLogs::default();
         let queue = options.writer_queue;
         let writer = Arc::new(Writer::start(db.clone(), recent.clone(), queue, stages));
+        let refusals = match &db {
+            Db::Lite(lite) => Arc::clone(&lite.refusals),
+            Db::Pg(_) => Arc::default(),
+        };
         let store = Self {
             db,
             writer,
@@ -48,6 +56,8 @@ impl Store {
             replicas: Arc::new(replicas),
             blobs,
             removals: Arc::default(),
+            reach: Arc::default(),
+            refusals,
         };
         store.know_logs().await?;
         Ok(store)

@@ -128,7 +128,9 @@ impl Store {
             Db::Lite(_) => Ok(()),
             Db::Pg(_) => {
                 let now = now.timestamp_millis().to_string();
-                self.set_setting(WORKER_SEEN, &now).await
+                let shown = self.set_setting(WORKER_SEEN, &now).await;
+                self.refusals.note(&shown);
+                shown
             }
         }
     }

@@ -262,6 +262,17 @@ impl<'p> Facts<'p> {
         }
     }
 
+    /// The language of the html element. `xml:lang` has a meaning in XHTML alone (HTML, section 3.2.6.2).
+    pub fn lang(&self) -> Option<&'p str> {
+        let kind = self.page.header("content-type").unwrap_or("");
+        let kind = kind.split(';').next().unwrap_or("").trim_ascii();
+        if kind.eq_ignore_ascii_case("application/xhtml+xml") {
+            return self.head.lang;
+        }
+        let lang = self.view.html()?.attr(attr::LANG)?.trim_ascii();
+        (!lang.is_empty()).then_some(lang)
+    }
+
     /// Whether an element is in the head.
     pub fn in_head(&self, node: Node<'_>) -> bool {
         self.view.head().is_some_and(|head| head.contains(node))

@@ -40,6 +40,13 @@ fn with_canonical(url: &str) -> Setup {
     clean().swap(CANONICAL, &canonical(url))
 }
 
+/// The page with a date behind which it is not shown, as of 27 November 2026.
+fn expires(date: &str) -> Setup {
+    clean()
+        .header("date", "Fri, 27 Nov 2026 19:00:00 GMT")
+        .header("x-robots-tag", &format!("unavailable_after: {date}"))
+}
+
 fn with_title(title: &str) -> Setup {
     clean().swap(TITLE, &format!("<title>{title}</title>"))
 }
@@ -101,6 +108,8 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         // Indexing
         ("noindex", clean().swap(ROBOTS, "noindex"), clean().head("<meta name=bingbot content=noindex>")),
         ("noindex", clean().header("x-robots-tag", "googlebot: none"), clean().header("x-robots-tag", "otherbot: noindex")),
+        ("noindex", expires("2026-11-26"), expires("Friday, 27-Nov-26 15:00:00 UTC")),
+        ("noindex", expires("25 Jun 2010 15:00:00 PST"), clean().header("x-robots-tag", "unavailable_after: 2010-06-25")),
         ("robots-txt-blocked", clean().robots("User-agent: Googlebot\nDisallow: /guides\n"), clean().robots("User-agent: Otherbot\nDisallow: /\n")),
         ("robots-txt-unreachable", clean().no_robots(RobotsFile::Unreachable("HTTP 503".into())), clean().no_robots(RobotsFile::Missing)),
         ("robots-txt-invalid", clean().robots("User-agent: *\nDisalow /x\nNonsense: 1\nDisallow: x\nSitemap: /map.xml\n"), clean().robots("\u{feff}# hi\nUSER-AGENT: *\nDisallow:\nAllow: /*.css$\nContent-Signal: ai-train=no\n")),
@@ -148,7 +157,8 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("canonical-fragment", with_canonical(&format!("{URL}#main")), clean()),
         ("canonical-noindex", with_canonical("https://garden.example/guides/other").swap(ROBOTS, "noindex"), clean().swap(ROBOTS, "noindex")),
         // Language
-        ("lang-missing", clean().swap("<html lang=\"en-GB\">", "<html>"), clean().swap("<html lang=\"en-GB\">", "<html xml:lang=\"en\">")),
+        ("lang-missing", clean().swap("<html lang=\"en-GB\">", "<html>"), clean().header("content-type", "application/xhtml+xml").swap("<html lang=\"en-GB\">", "<html xml:lang=\"en\">")),
+        ("lang-missing", clean().swap("<html lang=\"en-GB\">", "<html xml:lang=\"en-GB\">"), clean().swap("<html lang=\"en-GB\">", "<html lang=en xml:lang=\"en-GB\">")),
         ("lang-invalid", clean().swap("<html lang=\"en-GB\">", "<html lang=\"english\">"), clean().swap("<html lang=\"en-GB\">", "<html lang=\"en-Latn-GB\">")),
         ("hreflang-invalid", clean().swap("hreflang=\"de\"", "hreflang=\"en-UK\""), clean().swap("hreflang=\"de\"", "hreflang=\"zh-Hant\"")),
         ("hreflang-relative", clean().swap("href=\"https://garden.example/de/anleitungen/apfelbaum-schneiden\"", "href=\"/de/apfelbaum\""), clean()),
@@ -173,6 +183,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("image-alt-too-long", clean().swap("A folding saw on a bench", &"x".repeat(101)), clean().swap("A folding saw on a bench", &"é".repeat(100))),
         ("image-alt-file-name", clean().swap("A folding saw on a bench", "IMG_0042.JPG"), clean().swap("A folding saw on a bench", "The file saw.jpg on a screen")),
         ("image-size-missing", clean().swap(" width=\"640\" height=\"480\"", ""), clean().swap(" width=\"640\" height=\"480\"", " style=\"width:50%;height:auto\"")),
+        ("image-size-missing", clean().swap("width=\"640\"", "width=\"auto\""), clean().swap("width=\"640\"", "width=\" 640px\"")),
         ("image-source-missing", clean().body("<img alt=Nothing width=9 height=9>"), clean().body("<img data-src=/late.jpg alt=Late width=9 height=9>")),
         ("picture-without-img", clean().swap(SAW, ""), clean()),
         // Links

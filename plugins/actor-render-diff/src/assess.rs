@@ -158,6 +158,12 @@ fn assessment(before: &Side, after: &Side, delta: &Delta) -> String {
         "The page's text is in its HTML: robots that run no scripts read practically all of it."
             .to_owned()
     };
+    if after.url != before.url {
+        text.push_str(&format!(
+            " In a browser the page leads on to {}, as by a script or a refresh: what is compared after rendering is the page there. Use an HTTP redirect instead.",
+            after.url
+        ));
+    }
     let parts = [
         (delta.links_only_after_render_count, "link", "links"),
         (

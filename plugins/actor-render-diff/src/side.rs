@@ -27,6 +27,8 @@ pub struct Counts {
 pub struct Side {
     /// The figures.
     pub counts: Counts,
+    /// The URL at which the page ends, without a fragment.
+    pub url: String,
     /// Targets of links without their fragments, in document order.
     pub links: Vec<String>,
     /// Texts of headings, in document order.
@@ -41,7 +43,11 @@ impl Side {
     /// Reads a page.
     pub fn of(page: &Page<'_>) -> Result<Self, Error> {
         let view = page.view()?;
-        let mut side = Self::default();
+        let url = page.final_url();
+        let mut side = Self {
+            url: url.split('#').next().unwrap_or(url).to_owned(),
+            ..Self::default()
+        };
         let wanted = |id| matches!(id, tag::A | tag::AREA | tag::H1..=tag::H6);
         for node in view.tagged_outside_templates(wanted) {
             match node.tag() {

@@ -58,6 +58,24 @@ fn each_side_tells_its_status() {
 }
 
 #[test]
+fn a_redirect_by_a_script_is_told() {
+    let shown = |final_url: &str| {
+        let site = Site::default()
+            .page(Document::new(URL, "<body><p>From"))
+            .rendered(Document::new(URL, "<body><p>From").final_url(final_url));
+        let _web = install(site);
+        let output = block_on(run(Input { url: URL.into() })).expect("an answer");
+        output.delta.assessment
+    };
+    let words = shown("https://tea.example/green");
+    assert!(
+        words.contains("leads on to https://tea.example/green,"),
+        "{words}"
+    );
+    assert!(!shown(&format!("{URL}#top")).contains("leads on"));
+}
+
+#[test]
 fn an_empty_shell_is_wholly_blind() {
     let shown = "<body><p>Every word of it is written by a script.";
     let delta = &compare("<body><div id=root></div>", shown)["delta"];

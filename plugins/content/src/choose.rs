@@ -16,6 +16,10 @@ const MAJOR: f32 = 0.4;
 /// Share of a box's running text that one child must hold for the root to be below.
 const SPLIT: f32 = 0.83;
 
+/// The same in documentation, whose parts are uneven: the functions of a module may have nine tenths of
+/// its words, and what it is for the rest.
+const SPLIT_MANUAL: f32 = 0.98;
+
 /// Levels of a note, whose names may say of each of its parts that it is of an aside.
 const NOTE_DEPTH: usize = 8;
 
@@ -182,7 +186,9 @@ fn has_class(node: Node<'_>, is: impl Fn(&str) -> bool) -> bool {
 
 fn is_boilerplate(me: &Info, bad: Marks) -> bool {
     match me.tag {
-        tag::NAV | tag::FOOTER | tag::ASIDE | tag::SEARCH | tag::DIALOG | tag::MENU => true,
+        tag::NAV | tag::FOOTER | tag::ASIDE | tag::SEARCH | tag::DIALOG => true,
+        // Old pages have lists of sentences in it.
+        tag::MENU => me.prose * 3 < me.left,
         tag::FORM | tag::FIELDSET => true,
         tag::BLOCKQUOTE | tag::P => me.marks & AD != 0,
         _ => me.marks & bad != 0 && me.marks & STRONG == 0,
@@ -190,7 +196,12 @@ fn is_boilerplate(me: &Info, bad: Marks) -> bool {
 }
 
 /// The root of a single text: from the body down, as long as one child holds nearly all.
-pub fn focus(view: &View<'_>, measured: &Measured) -> u32 {
+pub fn focus(view: &View<'_>, measured: &Measured, kind: Kind) -> u32 {
+    let split = if kind == Kind::Documentation {
+        SPLIT_MANUAL
+    } else {
+        SPLIT
+    };
     let info = &measured.info;
     let Some(body) = view.body() else { return 0 };
     let mut at = body;
@@ -201,7 +212,7 @@ pub fn focus(view: &View<'_>, measured: &Measured) -> u32 {
             .filter(|c| get(info, c.id()).state & (SKIP | DROP) == 0)
             .max_by_key(|c| get(info, c.id()).prose);
         let Some(best) = best else { break };
-        if (get(info, best.id()).prose as f32) < prose as f32 * SPLIT || prose == 0 {
+        if (get(info, best.id()).prose as f32) < prose as f32 * split || prose == 0 {
             break;
         }
         if matches!(
@@ -356,7 +367,9 @@ mod tests {
                 TEXT.repeat(6)
             );
             with(&html, Some(Kind::Documentation), |view, measured| {
-                let root = view.node(focus(view, measured)).expect("a root");
+                let root = view
+                    .node(focus(view, measured, Kind::Article))
+                    .expect("a root");
                 root.attr(attr::ID).unwrap_or("").to_owned()
             })
         };
@@ -368,13 +381,47 @@ mod tests {
     }
 
     #[test]
+    fn a_long_part_of_a_manual_is_not_the_whole_of_it() {
+        let html = format!(
+            "<body><div id=all><h2>Description</h2>{TEXT}<div id=calls>{}</div></div>",
+            TEXT.repeat(8)
+        );
+        let root = |kind: Kind| {
+            with(&html, Some(kind), |view, measured| {
+                let root = view.node(focus(view, measured, kind)).expect("a root");
+                root.attr(attr::ID).unwrap_or("").to_owned()
+            })
+        };
+        assert_eq!(root(Kind::Documentation), "all");
+        assert_eq!(root(Kind::Article), "calls");
+    }
+
+    #[test]
+    fn a_menu_of_sentences_is_a_list() {
+        let drops = |inner: &str| {
+            with(
+                &format!("{TEXT}<menu>{inner}</menu>"),
+                None,
+                |view, measured| {
+                    let menu = view.tagged(|tag| tag == tag::MENU).next().expect("a menu");
+                    get(&measured.info, menu.id()).state & DROP != 0
+                },
+            )
+        };
+        assert!(!drops(&format!("<li>{TEXT}<li>{TEXT}")));
+        assert!(drops("<li>Cut<li>Copy<li>Paste"));
+    }
+
+    #[test]
     fn a_long_part_is_not_the_whole_text_if_parts_like_it_follow() {
         let root = |parts: &str| {
             with(
                 &format!("<div id=all>{parts}</div>"),
                 Some(Kind::Article),
                 |view, measured| {
-                    let root = view.node(focus(view, measured)).expect("a root");
+                    let root = view
+                        .node(focus(view, measured, Kind::Article))
+                        .expect("a root");
                     root.attr(attr::ID).unwrap_or("").to_owned()
                 },
             )

@@ -10,8 +10,8 @@ use crate::measure::{Info, Measured};
 use crate::page_type::{PageType, Types};
 use crate::survey::Survey;
 use crate::{
-    brief, choose, clean, decide, gaps, html, measure, raw, repeated, sections, select, stated,
-    text, usual,
+    beside, brief, choose, clean, dealings, decide, gaps, html, measure, menus, raw, repeated,
+    sections, select, stated, text, usual,
 };
 
 /// What of a view's nodes is content.
@@ -63,7 +63,11 @@ impl Selection {
         usual::drop_copies(&survey.blocks, &types, &mut keep);
         if one_text >= ONE_TEXT {
             gaps::fill(view, &self.info, &survey, &types, &mut keep);
+        } else {
+            beside::drop_beside(view, &self.info, &survey.blocks, &types, &mut keep);
         }
+        dealings::drop_dealings(view, &self.info, &survey.blocks, &types, &mut keep);
+        menus::drop_menus(view, &self.info, &survey.blocks, &mut keep);
         if keep.contains(&true) {
             self.root = select::apply(view, &mut self.info, &survey.blocks, &keep);
         }
@@ -276,7 +280,7 @@ impl Found {
         });
         let root = match kind {
             Kind::Article | Kind::Documentation => {
-                let root = choose::focus(view, &measured);
+                let root = choose::focus(view, &measured, kind);
                 sections::drop_announced(view, &mut measured, root, kind);
                 clean::focused(view, &mut measured, root, kind);
                 root

@@ -7,6 +7,7 @@
 //! holds the content, and `clean` takes out of it what is not content.
 
 pub mod apart;
+mod beside;
 pub mod blocks;
 mod brief;
 mod choose;
@@ -14,6 +15,7 @@ mod clean;
 mod content;
 mod context;
 mod control;
+mod dealings;
 mod decide;
 pub mod features;
 mod figure;
@@ -29,6 +31,7 @@ mod lines;
 mod lower;
 pub mod math;
 pub mod measure;
+mod menus;
 mod names;
 mod page_type;
 mod phrases;

@@ -139,9 +139,12 @@ fn whole_listings(view: &View<'_>, blocks: &Blocks, keep: &mut [bool]) {
     }
 }
 
+/// Tables of fewer rows are not told by how many of them have a kept cell.
+const FEW_ROWS: usize = 3;
+
 /// Keeps every cell of a data table of which nearly all cells are kept, and every cell of the rows
 /// that have one where that are nearly all cells of these rows: a label without its value says
-/// nothing.
+/// nothing. So does every cell of a table that has one kept in nearly all rows, a quarter of all at least.
 fn whole_tables(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &mut [bool]) {
     let mut spans = Vec::new();
     let mut id = 0;
@@ -167,11 +170,15 @@ fn whole_tables(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &mut [boo
             .map(|row| cells(row).filter_map(shown).collect())
             .collect();
         let is_begun = |row: &Vec<(Range<usize>, bool)>| row.iter().any(|(_, kept)| *kept);
+        let is_mostly_begun = rows.len() >= FEW_ROWS
+            && rows.iter().filter(|row| is_begun(row)).count() * 5 >= rows.len() * 4;
         let (begun, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_begun);
         let begun: Vec<_> = begun.into_iter().flatten().collect();
         let others: Vec<_> = others.into_iter().flatten().collect();
         let kept = begun.iter().filter(|(_, kept)| *kept).count();
         let nearly_all = |of: usize| kept * 5 >= of * 4;
+        // Names and few values of many: the others look like each other to the block model.
+        let is_torn = is_mostly_begun && kept * 4 >= begun.len() + others.len();
         let mut keep_cells = |cells: Vec<(Range<usize>, bool)>| {
             let left = cells.into_iter().filter(|(_, kept)| !kept);
             for block in left
@@ -183,10 +190,10 @@ fn whole_tables(view: &View<'_>, info: &[Info], blocks: &Blocks, keep: &mut [boo
                 }
             }
         };
-        if nearly_all(begun.len() + others.len()) {
+        if is_torn || nearly_all(begun.len() + others.len()) {
             keep_cells(others);
         }
-        if nearly_all(begun.len()) {
+        if is_torn || nearly_all(begun.len()) {
             keep_cells(begun);
         }
     }
@@ -267,6 +274,18 @@ mod tests {
         assert_eq!(kept(&table, &["Name 2", "2 g"]).len(), 12);
         let fewer = ["Name 2", "2 g", "Name 3", "3 g"];
         assert_eq!(kept(&table, &fewer).len(), 8, "8 of 12 are too few");
+    }
+
+    #[test]
+    fn a_data_table_keeps_its_values_where_most_names_are_kept() {
+        let plans = "<table><tr><th>Feature<th>Free<th>Grow<tr><td>Pages<td>No<td>Yes\
+                     <tr><td>Tests<td>No<td>Yes<tr><td>Phone<td>No<td>Yes<tr><td>Mail<td>No<td>Yes</table>";
+        assert_eq!(
+            kept(plans, &["Feature", "Free", "Grow", "No", "Yes"]).len(),
+            15
+        );
+        let most = ["Feature", "Free", "Grow", "No", "Yes", "Pages", "Tests"];
+        assert_eq!(kept(plans, &most), ["Phone", "Mail"]);
     }
 
     #[test]

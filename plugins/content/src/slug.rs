@@ -10,7 +10,7 @@ use orbweaver_sdk::text::letters;
 
 use crate::measure::is_heading;
 use crate::names;
-use crate::words::BOILERPLATE;
+use crate::words::{BOILERPLATE, COMMENT, REVIEW, SIGNATURE};
 
 /// How many other ids a page must make of headings for that of a section to be taken for one: a single
 /// list of comments may well be named as its heading is.
@@ -61,9 +61,10 @@ fn is_boilerplate(node: Node<'_>) -> bool {
     names::marks(id, u32::MAX) & BOILERPLATE != 0
 }
 
-/// The heading that an element begins with; anchors of older addresses may stand before it.
+/// The heading that an element begins with; anchors of older addresses, and links to the parts before
+/// and behind, may stand before it.
 fn first_heading(node: Node<'_>) -> Option<Node<'_>> {
-    const MOST: usize = 3;
+    const MOST: usize = 6;
     let mut children = node.child_elements().take(MOST);
     children.find(|child| is_heading(child.tag()))
 }
@@ -76,12 +77,34 @@ fn is_of(node: Node<'_>, heading: Node<'_>) -> bool {
     if heading.end() - heading.id() > MAX_NODES {
         return false;
     }
+    let text = heading.text_content();
     let id = letters(id.strip_prefix("user-content-").unwrap_or(id));
-    let text = letters(&heading.text_content());
+    says(&id, &letters(&text))
+        || behind_number(&text, &id).is_some_and(|title| says(&id, &letters(title)))
+}
+
+fn says(id: &str, text: &str) -> bool {
     !text.is_empty()
         && id
-            .strip_prefix(text.as_str())
+            .strip_prefix(text)
             .is_some_and(|rest| rest.len() <= 2 && rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// What a heading says behind its number: "5.8.5. Handling bugs", "A.2 Tools", "8 Tools". "3 comments"
+/// has a count, as what is written about a page has.
+fn behind_number<'t>(text: &'t str, id: &str) -> Option<&'t str> {
+    let text = text.trim_start();
+    let text = text.strip_prefix('§').unwrap_or(text).trim_start();
+    let (number, title) = text.split_once(char::is_whitespace)?;
+    let is_digit = |c: char| c.is_ascii_digit();
+    let parts = number.strip_suffix(['.', ':', ')']).unwrap_or(number);
+    let is_number = parts.split('.').all(|part| {
+        !part.is_empty() && part.chars().all(is_digit)
+            || part.len() == 1 && part.chars().all(|c| c.is_ascii_uppercase())
+    });
+    let counts = || names::marks(id, u32::MAX) & (COMMENT | REVIEW | SIGNATURE) != 0;
+    let is_count = number.chars().all(is_digit) && counts();
+    (is_number && !is_count).then_some(title)
 }
 
 #[cfg(test)]
@@ -105,6 +128,10 @@ mod tests {
             ("<h2 id=keys-and-tags>Keys and tags</h2>", true),
             ("<h2 id=tags-1>Tags <a href=#tags-1>¶</a></h2>", true),
             ("<h3 id=user-content-related-work>Related work</h3>", true),
+            ("<h2 id=related-bugs>5.8.5. Related bugs¶</h2>", true),
+            ("<h2 id=Tools>8 Tools</h2>", true),
+            ("<h2 id=Widgets>A.2 Widgets</h2>", true),
+            ("<h2 id=widgets>All widgets</h2>", false),
             ("<h2 id=comments>3 comments</h2>", false),
             ("<h2 id=comments-title>Comments</h2>", false),
             ("<h2 id=comments></h2>", false),
@@ -112,6 +139,21 @@ mod tests {
         ] {
             assert_eq!(!found(html).is_empty(), is_made, "{html}");
         }
+    }
+
+    #[test]
+    fn a_section_s_heading_may_stand_below_links_to_its_neighbours() {
+        let section = |id: &str| {
+            format!(
+                "<div id={id}><a name=x></a><table><tr><td><a href=#n>Next</a></table><hr>\
+                 <h2>1 {id}</h2><p>Text</div>"
+            )
+        };
+        let manual = ["Widgets", "Tools", "Values", "Keys", "Limits"];
+        assert_eq!(
+            found(&manual.iter().map(|id| section(id)).collect::<String>()),
+            manual
+        );
     }
 
     #[test]

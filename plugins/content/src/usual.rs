@@ -44,7 +44,10 @@ pub fn lean(view: &View<'_>, info: &[Info], blocks: &Blocks, types: &Types, logi
             is_first = false;
             *logit += HEADLINE;
         }
-        if is_forum && block.halves <= MAX_LINE && (is_named(node, info) || tells_time(node)) {
+        if is_forum
+            && block.halves <= MAX_LINE
+            && (is_named(node, info) || tells_time(node, block.digits > 0))
+        {
             *logit += POST;
         }
     }
@@ -68,12 +71,35 @@ fn is_named(node: Node<'_>, info: &[Info]) -> bool {
     near.any(|near| get(info, near.id()).marks & NAME != 0)
 }
 
-/// Whether a line says when a post was written.
-fn tells_time(node: Node<'_>) -> bool {
+/// Class names by which forums mark when a post was written where they do not use `<time>`.
+const TIMES: [&str; 9] = [
+    "age",
+    "post-date",
+    "post-time",
+    "postdate",
+    "posttime",
+    "relative-date",
+    "time-ago",
+    "timeago",
+    "timestamp",
+];
+
+/// Whether a line says when a post was written. Where no element says so but a class name does, it must
+/// have digits: scripts fill in what is empty.
+fn tells_time(node: Node<'_>, has_digits: bool) -> bool {
     /// Nodes of the line that are looked at.
     const MOST: usize = 12;
+    let is_time = |class: &str| {
+        class
+            .split_ascii_whitespace()
+            .any(|name| TIMES.contains(&name))
+    };
     let mut inside = std::iter::once(node).chain(node.descendants().take(MOST));
-    inside.any(|inside| inside.tag() == tag::TIME || inside.has_attr(attr::DATETIME))
+    inside.any(|inside| {
+        inside.tag() == tag::TIME
+            || inside.has_attr(attr::DATETIME)
+            || has_digits && inside.attr(attr::CLASS).is_some_and(is_time)
+    })
 }
 
 /// Drops chosen lines that stand over other parts of the page again: on a forum the thread's title over
@@ -186,6 +212,18 @@ mod tests {
         assert_eq!(kept(PageType::Listing, html), ["I think so, too."]);
         let long = html.replace("May 3", "May 3, written on a train between two large towns");
         assert_eq!(kept(PageType::Forum, &long), ["Ann", "I think so, too."]);
+    }
+
+    #[test]
+    fn a_time_may_be_told_by_its_class() {
+        let of = |time: &str| {
+            let html = format!(
+                "<div id=small><p>at <span class='timeago x'>{time}</span></div><p>So do I."
+            );
+            kept(PageType::Forum, &html).len()
+        };
+        assert_eq!(of("May 3"), 2);
+        assert_eq!(of(""), 1, "to be filled in");
     }
 
     const THREAD: &str = "<title>Hum in an old radio - Sets</title><h1>Hum in an old radio</h1>\

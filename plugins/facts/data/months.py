@@ -12,7 +12,7 @@ import sys
 from babel import Locale
 
 LANGUAGES = """
-af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it
+af ar ar_DZ ar_MA ar_SY az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it
 ja ka kk km kn ko lb lo lt lv mk ml mn mr ms mt my nb ne nl nn pa pl pt ro ru si sk sl sq sr
 sr_Latn sv sw ta te th tr uk ur uz vi zh
 """.split()

@@ -2,6 +2,7 @@
 
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld;
+use orbweaver_sdk::text::letters;
 
 use crate::Sources;
 use crate::items::Items;
@@ -9,7 +10,7 @@ use crate::marks::Marks;
 use crate::names;
 use crate::nearby::Nearby;
 use crate::site::Site;
-use crate::text::readable;
+use crate::text::{MAX_BYTES, readable};
 use crate::things::{self, Thing};
 
 /// What the page says, the surest first: the persons that JSON-LD states of the text, metas (which
@@ -46,7 +47,7 @@ pub fn decide<'n>(
         .chain(near.flatten())
         .enumerate()
     {
-        if site.is_name(&name) || is_organisation(&name) {
+        if site.is_name(&name) || is_organisation(&name) || holds_rights(sources.head, &name) {
             of_site = of_site.or(Some(name));
         } else if is_account(&name) {
             account = account.or(Some(name));
@@ -125,6 +126,7 @@ fn metas(sources: &Sources<'_>, items: Items, site: &Site) -> Option<String> {
     let known = NAMES
         .iter()
         .filter(|name| labelled || **name != "twitter:data1");
+    let mut of_site = None;
     for name in known {
         let mut found: Vec<String> = Vec::new();
         for content in items
@@ -144,11 +146,32 @@ fn metas(sources: &Sources<'_>, items: Items, site: &Site) -> Option<String> {
         if !is_list {
             found.truncate(1);
         }
-        if !found.is_empty() {
-            return Some(found.join(", "));
+        if found.is_empty() {
+            continue;
+        }
+        let found = found.join(", ");
+        if site.is_name(&found) || holds_rights(head, &found) {
+            of_site = of_site.or(Some(found));
+        } else {
+            return Some(found);
         }
     }
-    None
+    of_site
+}
+
+/// Whether the page says that this is who publishes it, or has its rights.
+fn holds_rights(head: &Head<'_>, name: &str) -> bool {
+    const METAS: &[&str] = &[
+        "copyright",
+        "dc.publisher",
+        "dcterms.publisher",
+        "publisher",
+    ];
+    let wanted = letters(name);
+    !wanted.is_empty()
+        && head
+            .all(METAS)
+            .any(|stated| stated.len() <= MAX_BYTES && letters(stated).contains(&wanted))
 }
 
 /// Whether repeated metas name the authors of a text, one each, and not a site or its maker, too.
@@ -222,7 +245,7 @@ fn people(
     let (mut persons, mut organisations): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for author in jsonld::elements(json).take(MAX_AUTHORS) {
         let mut kind = jsonld::get(author, "@type").unwrap_or("");
-        let mut name = jsonld::get(author, "name").map(things::literal);
+        let mut name = things::get(author, "name");
         if name.is_none()
             && let Some(id) = jsonld::get(author, "@id")
             && *references > 0

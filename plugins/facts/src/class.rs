@@ -24,10 +24,12 @@ impl Class {
     pub fn of(node: Node<'_>) -> Self {
         let mut said = 0;
         for attribute in node.attrs() {
-            if matches!(
+            let is_class = matches!(
                 attribute.id(),
                 attr::CLASS | attr::ID | attr::ITEMPROP | attr::REL
-            ) {
+            );
+            // Sites whose classes are made up by programs name their elements for tests.
+            if is_class || FOR_TESTS.contains(&attribute.name()) {
                 said |= class_words(attribute.value())
                     .map(meaning)
                     .fold(0, |all, one| all | one);
@@ -49,6 +51,15 @@ impl Class {
     }
 }
 
+/// Attributes with the names that tests know elements by.
+const FOR_TESTS: &[&str] = &[
+    "data-testid",
+    "data-test-id",
+    "data-test",
+    "data-qa",
+    "data-cy",
+];
+
 const AUTHOR: u8 = 1;
 const DATED: u8 = 2;
 const UPDATED: u8 = 4;
@@ -67,9 +78,8 @@ fn meaning(word: &[u8]) -> u8 {
     lower.make_ascii_lowercase();
     match &*lower {
         b"author" | b"authors" | b"bylines" | b"writer" | b"username" | b"bigusername"
-        | b"contributor" | b"contributors" | b"creator" | b"poster" | b"postauthor" | b"vcard" => {
-            AUTHOR
-        }
+        | b"contributor" | b"contributors" | b"creator" | b"poster" | b"postauthor"
+        | b"authorname" | b"articleauthor" | b"vcard" => AUTHOR,
         b"byline" => AUTHOR | DATED,
         b"date" | b"dates" | b"datetime" | b"time" | b"timestamp" | b"dateline" | b"meta"
         | b"dt" => DATED,
@@ -82,7 +92,8 @@ fn meaning(word: &[u8]) -> u8 {
         | b"menu" | b"related" | b"infobox" | b"reviews" | b"commentlist" | b"testimonial"
         | b"testimonials" => ELSEWHERE,
         b"bio" | b"avatar" | b"image" | b"img" | b"photo" | b"picture" | b"social" | b"count"
-        | b"share" | b"follow" | b"description" | b"role" | b"job" | b"position" => BESIDE,
+        | b"share" | b"follow" | b"description" | b"role" | b"job" | b"position" | b"category"
+        | b"categories" | b"kicker" | b"rubric" => BESIDE,
         _ => 0,
     }
 }

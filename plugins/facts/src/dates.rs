@@ -10,6 +10,7 @@ mod scan;
 mod stamp;
 
 pub use months::month;
+use scan::is_solar;
 pub use scan::{Found, find};
 pub use stamp::{day_number, is_date, iso};
 
@@ -93,7 +94,9 @@ pub fn read(value: &str, manner: Manner<'_>) -> Option<String> {
     if value.len() > MAX_BYTES {
         return None;
     }
-    iso(value).or_else(|| programs::read(value)).or_else(|| {
+    let of_programs = || iso(value).or_else(|| programs::read(value));
+    let is_solar = is_solar(value, manner);
+    (!is_solar).then(of_programs).flatten().or_else(|| {
         let found = find(value, manner)?;
         let behind = value.get(found.end..).unwrap_or("");
         Some(programs::with_time_behind(found.date, behind))

@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use orbweaver_sdk::text::letters;
+
 use crate::Sources;
 use crate::marks::{Heading, Marks};
 use crate::parts::{is_border, is_dense, is_mark, segments, strip};
@@ -72,12 +74,65 @@ pub fn decide(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks, site: 
         plain(&raw)
     };
     let headline = headline(things, &raw, shared.as_deref(), marks, site);
+    let site_of =
+        site_of(&raw, site).or_else(|| behind_name(&raw, marks, site).map(|(name, _)| name));
     Titles {
         title: Some(part_of(&raw, headline.as_deref(), site)),
         h1: place(headline.as_deref(), marks, site),
-        site: site_of(&raw, site).map(str::to_owned),
+        site: site_of.map(str::to_owned),
         headline,
     }
+}
+
+/// The site's name before the colon of a title, and the heading behind it, as Blogger writes titles.
+fn behind_name<'t>(raw: &'t str, marks: &'t Marks, site: &Site) -> Option<(&'t str, &'t Heading)> {
+    let (name, rest) = raw.split_once(": ")?;
+    let brand = marks.brand.as_ref().filter(|brand| brand.is_host);
+    let is_brand = || brand.is_some_and(|brand| letters(&brand.text) == letters(name));
+    if name.is_empty() || !(site.is_name(name) || is_brand()) {
+        return None;
+    }
+    let wanted = normal(rest);
+    let mut headings = marks.headings.iter().chain(&marks.lower);
+    let found = headings.find(|h| normal(&h.text) == wanted)?;
+    Some((name, found))
+}
+
+/// A heading without what systems put around it: the number of an issue behind it, a label in brackets
+/// before it. `None` where there is neither.
+fn bare(heading: &str) -> Option<&str> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let numbered = heading.rsplit_once(" #").filter(|(_, n)| is_number(n));
+    numbered.map(|(text, _)| text.trim_end()).or_else(|| {
+        let behind = heading.strip_prefix(['[', '【'])?;
+        let (_, text) = behind.split_once([']', '】'])?;
+        Some(text.trim_start()).filter(|text| !text.is_empty())
+    })
+}
+
+/// Whether a title is what a system puts in place of one, or a template that nobody has filled.
+fn is_placeholder(title: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "undefined",
+        "null",
+        "nan",
+        "[object object]",
+        "untitled",
+        "untitled document",
+        "untitled page",
+    ];
+    const MARKS: &[(&str, &str)] = &[
+        ("{{", "}}"),
+        ("{%", "%}"),
+        ("<%", "%>"),
+        ("%%", "%%"),
+        ("${", "}"),
+    ];
+    let title = title.trim();
+    WORDS.iter().any(|word| title.eq_ignore_ascii_case(word))
+        || MARKS
+            .iter()
+            .any(|(begin, end)| title.starts_with(begin) && title.ends_with(end))
 }
 
 /// The part of a title that names the site: the last one, or the first one where it has the name and
@@ -120,10 +175,24 @@ fn tells_of_entity(title: &str, marks: &Marks) -> bool {
 fn place(headline: Option<&str>, marks: &Marks, site: &Site) -> Option<u32> {
     let wanted = headline.map(normal).unwrap_or_default();
     let headings = &marks.headings;
+    let begins = |h: &&Heading| {
+        let text = normal(&h.text);
+        let rest = text.strip_prefix(wanted.as_str());
+        !wanted.is_empty() && rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
     let same = headings
         .iter()
-        .chain(&marks.lower)
-        .find(|h| normal(strip(&h.text, site)) == wanted);
+        .find(|h| normal(&h.text) == wanted)
+        .or_else(|| {
+            let mut stripped = headings.iter();
+            stripped.find(|h| normal(strip(&h.text, site)) == wanted)
+        })
+        // More may stand in the heading: a source, a count of comments.
+        .or_else(|| headings.iter().find(begins))
+        .or_else(|| {
+            let mut lower = marks.lower.iter();
+            lower.find(|h| normal(strip(&h.text, site)) == wanted)
+        });
     same.or_else(|| headings.iter().find(|h| !site.is_name(&h.text)))
         .map(|heading| heading.id)
 }
@@ -173,6 +242,9 @@ fn headline(
     site: &Site,
 ) -> Option<String> {
     let headings = &marks.headings;
+    if let Some((_, heading)) = behind_name(raw, marks, site) {
+        return Some(heading.text.clone());
+    }
     let last = segments(raw)
         .split_last()
         .filter(|(_, rest)| !rest.is_empty())
@@ -189,14 +261,26 @@ fn headline(
         let rest = raw.get(..range.start).unwrap_or(raw);
         title = Text::new(strip(rest.trim_end_matches(is_border), site));
     }
+    let is_title = |t: &Text| !is_placeholder(&t.text);
+    let title = title.filter(is_title);
     let shared = shared
         .and_then(|text| Text::new(strip(text, site)))
-        .filter(|t| !site.is_name(&t.text));
-    let stated = stated(things, site);
+        .filter(|t| !site.is_name(&t.text) && is_title(t));
+    let stated = stated(things, site).filter(is_title);
     let texts = |headings: &[Heading]| -> Vec<Text> {
         headings
             .iter()
-            .filter_map(|heading| Text::new(strip(&heading.text, site)))
+            .filter_map(|heading| {
+                let text = strip(&heading.text, site);
+                let is_told = |t: &Text| {
+                    [&title, &shared]
+                        .into_iter()
+                        .flatten()
+                        .any(|o| has_segment(o, t))
+                };
+                let alone = bare(text).and_then(Text::new).filter(is_told);
+                alone.or_else(|| Text::new(text))
+            })
             .filter(|h| !site.is_name(&h.text) && last_text.as_ref() != Some(&h.normal))
             .collect()
     };

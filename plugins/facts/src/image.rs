@@ -67,7 +67,7 @@ fn address(json: &str, things: &[Thing<'_>], references: &mut u32) -> Option<Str
     }
     let named = ["url", "contentUrl"].iter();
     if let Some(url) = named
-        .filter_map(|key| jsonld::get(image, key))
+        .filter_map(|key| things::get(image, key))
         .find_map(first)
     {
         return Some(url);

@@ -61,6 +61,27 @@ impl Items {
         self.heading.is_some_and(|h1| from < h1 && h1 < to)
     }
 
+    /// Whether several items beside each other have metas with these names, and none of them has the
+    /// page's heading: teasers of other pages.
+    fn is_list(self, head: &Head<'_>, names: &[&str]) -> bool {
+        /// Metas that are looked at, and items of a list.
+        const MOST: usize = 16;
+        const LEAST: usize = 3;
+        let mut count = 0;
+        let mut end = 0;
+        for meta in head.named(names).take(MOST) {
+            let Some(item) = items(meta.node).next() else {
+                return false;
+            };
+            if self.has_heading(item.id(), item.end()) {
+                return false;
+            }
+            count += usize::from(item.id() >= end);
+            end = end.max(item.end());
+        }
+        count >= LEAST
+    }
+
     /// Contents of the metas with these names, trimmed, in document order: the page's own, or,
     /// where there are none, those of items that are no comment, review, person or organisation.
     pub fn metas<'s, 'p>(
@@ -69,12 +90,13 @@ impl Items {
         names: &'s [&str],
     ) -> impl Iterator<Item = &'p str> + 's {
         let has_own = head.all(names).next().is_some();
+        let is_list = !has_own && self.is_list(head, names);
         head.named(names)
             .filter(move |meta| {
                 if has_own {
                     !meta.is_of_item()
                 } else {
-                    !self.answers(meta.node) && !is_of_somebody(meta.node)
+                    !is_list && !self.answers(meta.node) && !is_of_somebody(meta.node)
                 }
             })
             .map(|meta| meta.content.trim())

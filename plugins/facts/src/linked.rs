@@ -55,7 +55,7 @@ impl Topics {
 }
 
 /// Whether the address of a link is that of a category, rather than a tag; `None` where it is neither.
-fn leads_to_topic(link: Node<'_>) -> Option<bool> {
+pub fn leads_to_topic(link: Node<'_>) -> Option<bool> {
     const MAX_HREF: usize = 500;
     let href = link
         .attr(attr::HREF)
@@ -73,7 +73,7 @@ fn leads_to_topic(link: Node<'_>) -> Option<bool> {
 }
 
 /// Whether a link is of a sentence: what a text mentions is not what it is filed under.
-fn is_in_sentence(link: Node<'_>) -> bool {
+pub fn is_in_sentence(link: Node<'_>) -> bool {
     /// Texts that are read, and bytes of a line that has more than labels.
     const MOST: usize = 12;
     const LONG: usize = 80;

@@ -3,10 +3,13 @@
 mod byline;
 mod date_lines;
 
-use orbweaver_sdk::dom::{Node, View, tag};
+use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::text::{is_hidden, line};
 
-use byline::{byline, introduces, labelled, looks_like_person};
+use byline::{
+    begins_as_byline, byline, introduces, labelled, looks_like_person, nickname, reporter,
+    tells_of_others,
+};
 use date_lines::{has_year, is_line_of_facts, is_of_subject, stated};
 
 use crate::Sources;
@@ -15,9 +18,10 @@ use crate::date_meaning::{DateMeaning, Stamp};
 use crate::dates::{self, Manner};
 use crate::footers::{is_footer, is_of_text, own_footer};
 use crate::items;
+use crate::linked::is_in_sentence;
 use crate::marks::{Marks, time_value};
 use crate::names;
-use crate::profile::leads_to_profile;
+use crate::profile::{leads_to_profile, leads_to_team};
 use crate::stamps::{Dated, dated};
 use crate::teasers::Teasers;
 use crate::together::Place;
@@ -32,6 +36,8 @@ const AFTER_START: u32 = 1_000;
 const MAX_FOUND: usize = 12;
 /// Longest text of one node that may hold a date or a byline, in bytes.
 const MAX_TEXT: usize = 160;
+/// Nodes of an element that holds a byline and little else.
+const MAX_BYLINE_NODES: u32 = 60;
 /// Longest text that begins with the introduction of a name, in bytes.
 const MAX_BYLINE_TEXT: usize = 100;
 
@@ -155,6 +161,11 @@ impl Nearby {
             if node.is_text() {
                 let text = node.text().trim();
                 self.text(text, label, introduced, manner);
+                if introduces(text)
+                    && let Some(around) = node.parent()
+                {
+                    self.listed(around);
+                }
                 if !text.is_empty() {
                     // What the page is called says nothing of its dates.
                     label = if node.id() < heading_end { "" } else { text };
@@ -190,9 +201,12 @@ impl Nearby {
                 id = node.end();
                 continue;
             }
-            if node.tag() == tag::TIME {
+            if node.tag() == tag::TIME || is_time(node) {
                 self.time(node, &class, label, manner);
             } else {
+                if introduced && matches!(node.tag(), tag::UL | tag::OL) {
+                    self.listed(node);
+                }
                 self.element(node, &class, label, manner);
             }
         }
@@ -202,7 +216,8 @@ impl Nearby {
         if self.stamps.len() >= MAX_FOUND {
             return;
         }
-        let Some(date) = time_value(node).and_then(|value| dates::read(&value, manner)) else {
+        let value = time_value(node).or_else(|| node.attr_named("ts").map(str::to_owned));
+        let Some(date) = value.and_then(|value| dates::read(&value, manner)) else {
             return;
         };
         let inside = if node.end() - node.id() <= 8 {
@@ -217,9 +232,18 @@ impl Nearby {
         );
     }
 
+    /// Adds the authors of a list that a text of its own introduces: "Author(s)", or "By" before
+    /// elements with a name each.
+    fn listed(&mut self, list: Node<'_>) {
+        if list.end() - list.id() <= MAX_BYLINE_NODES && self.bylines.len() < MAX_FOUND {
+            let name = byline(list).filter(|name| name.contains(", "));
+            let name = name.filter(|name| name.split(", ").all(names::is_person));
+            self.bylines
+                .extend(name.map(|name| Byline { name, doubt: 4 }));
+        }
+    }
+
     fn element(&mut self, node: Node<'_>, class: &Class, label: &str, manner: Manner<'_>) {
-        /// Nodes of an element that holds a byline and little else.
-        const MAX_BYLINE_NODES: u32 = 60;
         let nodes = node.end() - node.id();
         if nodes > MAX_BYLINE_NODES || self.bylines.len() >= MAX_FOUND {
             return;
@@ -228,7 +252,9 @@ impl Nearby {
         let in_footer = node.id() < self.footer_end;
         let profile = node.tag() == tag::A && !in_footer && leads_to_profile(node);
         if (class.author || profile)
+            && !tells_of_others(label)
             && let Some(name) = byline(node)
+            && (class.author || passes(node, &name))
         {
             let doubt = match (class.author, profile) {
                 (true, true) => 1,
@@ -237,8 +263,12 @@ impl Nearby {
             };
             self.byline(node, name, doubt);
         }
-        if class.dated && nodes <= 12 && self.stamps.len() < MAX_FOUND {
+        if (class.dated || class.author) && nodes <= 12 && self.stamps.len() < MAX_FOUND {
             let text = line(node);
+            // What is said of an author has days of other things in it; a byline does not.
+            if !class.dated && !begins_as_byline(&text) {
+                return;
+            }
             // The text may be the time of day alone.
             if let Some(date) = stated(node, manner) {
                 let meaning = DateMeaning::by(&[label, &text], class.updated, class.published);
@@ -284,11 +314,14 @@ impl Nearby {
             // The introduction may stand in a text of its own, before this one.
             let rest = names::strip_introduction(text)
                 .or_else(|| labelled(text))
+                .or_else(|| reporter(text))
                 .or(introduced.then_some(text));
             if let Some(rest) = rest.filter(|rest| looks_like_person(rest))
                 && let Some(name) = names::bare(rest)
             {
                 self.bylines.push(Byline { name, doubt: 4 });
+            } else if let Some(name) = rest.and_then(|rest| nickname(rest, text, label)) {
+                self.bylines.push(Byline { name, doubt: 5 });
             }
         }
         if self.stamps.len() < MAX_FOUND && has_year(text) {
@@ -301,7 +334,7 @@ impl Nearby {
             let doubt = if alone || meaning != DateMeaning::Nothing && before.chars().count() <= 60
             {
                 2
-            } else if is_line_of_facts(text, before) {
+            } else if is_line_of_facts(text, before) || begins_as_byline(before) {
                 3
             } else {
                 return;
@@ -322,6 +355,23 @@ impl Nearby {
             });
         }
     }
+}
+
+/// Whether the text of a link to somebody's page is a name, where nothing else says so: a link of a
+/// sentence, a question and the name of a club are none.
+fn passes(link: Node<'_>, name: &str) -> bool {
+    let is_nickname = |name: &str| !name.contains(' ') && !leads_to_team(link);
+    let is_name = |name: &str| names::is_person(name) || is_nickname(name) || !name.is_ascii();
+    name.split(", ").all(is_name) && !is_in_sentence(link)
+}
+
+/// Whether an element of a component's own name has the time as `time` has it: `relative-time`,
+/// `local-time`, `faceplate-timeago`.
+fn is_time(node: Node<'_>) -> bool {
+    let name = node.name();
+    name.contains('-')
+        && name.contains("time")
+        && (node.has_attr(attr::DATETIME) || node.attr_named("ts").is_some())
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl OwnPage {
 /// The address in a value: a string, or an object with an address or an id.
 fn text(json: &str) -> Option<String> {
     let json = jsonld::elements(json).next()?;
-    let named = jsonld::get(json, "url").or_else(|| jsonld::get(json, "@id"));
+    let named = things::get(json, "url").or_else(|| jsonld::get(json, "@id"));
     things::text(named.unwrap_or(json))
 }
 

@@ -14,6 +14,10 @@ pub fn leads_to_profile(link: Node<'_>) -> bool {
         "/profile/",
         "/profiles/",
         "/writers/",
+        "/editors/",
+        "/reporters/",
+        "/journalists/",
+        "/columnists/",
         "/user/",
         "/users/",
         "/member/",
@@ -29,6 +33,10 @@ pub fn leads_to_profile(link: Node<'_>) -> bool {
         "/team/",
         "memberlist.php?mode=viewprofile",
         "member.php?",
+        "profile.php?id=",
+        "action=profile;u=",
+        "space-uid-",
+        "user?id=",
         "/@",
     ];
     let Some(href) = link.attr(attr::HREF).filter(|href| href.len() <= 500) else {
@@ -37,14 +45,42 @@ pub fn leads_to_profile(link: Node<'_>) -> bool {
     // Two bytes tell nearly always that no path begins here.
     let two = |text: &str| text.as_bytes().first_chunk::<2>().copied();
     let begins = href.bytes().enumerate();
-    let begins = begins.filter(|(_, byte)| matches!(byte, b'/' | b'm'));
+    let begins = begins.filter(|(_, byte)| matches!(byte, b'/' | b'a' | b'm' | b'p' | b's' | b'u'));
     let mut places = begins.filter_map(|(at, _)| href.get(at..));
     places.any(|rest| {
         PATHS.iter().any(|path| {
             // Something follows: `/authors/` alone is a list.
-            two(path) == two(rest) && rest.starts_with(path) && rest.len() > path.len()
+            two(path) == two(rest)
+                && rest.starts_with(path)
+                && rest.len() > path.len()
+                // `/@ann/a-post` is one of her posts.
+                && (*path != "/@" || !is_below(rest))
+                && rest.get(path.len()..).is_some_and(|name| !is_action(name))
         })
     })
+}
+
+/// Whether the address of a link is that of somebody of a team, or of a team of a league.
+pub fn leads_to_team(link: Node<'_>) -> bool {
+    link.attr(attr::HREF)
+        .is_some_and(|href| href.len() <= 500 && href.contains("/team/"))
+}
+
+/// Whether what stands where a path has a name is what visitors do: `/users/sign_out`.
+fn is_action(name: &str) -> bool {
+    const ACTIONS: &[&str] = &[
+        "sign_in", "sign_out", "sign_up", "signin", "signout", "signup", "sign-in", "sign-out",
+        "sign-up", "login", "logout", "log_in", "log_out", "register", "password", "settings",
+        "new",
+    ];
+    let name = name.split(['/', '?', '#', '.']).next().unwrap_or(name);
+    ACTIONS.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Whether a path goes on below its first part.
+fn is_below(path: &str) -> bool {
+    let path = path.split(['?', '#']).next().unwrap_or(path);
+    path.trim_matches('/').contains('/')
 }
 
 #[cfg(test)]
@@ -65,6 +101,12 @@ mod tests {
             ("/forum/member.php?", false),
             ("https://example.org/@ann", true),
             ("/@", false),
+            ("/@ann/", true),
+            ("/@ann?tab=about/x", true),
+            ("https://posts.example/@ann/on-webs-1f2e", false),
+            ("/about/editors/ann-lee/", true),
+            ("/users/sign_out", false),
+            ("/user/login?next=/", false),
             ("/about/author", false),
             ("", false),
         ] {

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use orbweaver_sdk::jsonld;
 use orbweaver_sdk::text::letters;
 
 use crate::Sources;
@@ -39,7 +38,7 @@ impl Site {
         };
         let publisher = || {
             let mut found = things.iter();
-            found.find_map(|thing| things::text(jsonld::get(thing.publisher?, "name")?))
+            found.find_map(|thing| things::text(things::get(thing.publisher?, "name")?))
         };
         let names = [
             head.meta_text(&["og:site_name"]),

@@ -60,37 +60,33 @@ impl<'o> Thing<'o> {
         let mut main = None;
         let (mut creator, mut posted, mut created) = (None, None, None);
         for (key, value) in jsonld::members(json) {
-            let slot = match key {
-                "\"@type\"" => {
+            let slot = match unprefixed(key) {
+                "@type" => {
                     thing.types = jsonld::strings(value).collect();
                     continue;
                 }
-                "\"@id\"" => &mut thing.id,
-                "\"name\"" => &mut thing.name,
-                "\"headline\"" => &mut thing.headline,
-                "\"author\"" => &mut thing.author,
-                "\"creator\"" => &mut creator,
-                "\"datePublished\"" => &mut thing.published,
-                "\"datePosted\"" => &mut posted,
-                "\"dateCreated\"" => &mut created,
-                "\"dateModified\"" => &mut thing.modified,
-                "\"publisher\"" => &mut thing.publisher,
-                "\"articleSection\"" => &mut thing.section,
-                "\"keywords\"" => &mut thing.keywords,
-                "\"image\"" => &mut thing.image,
-                "\"thumbnailUrl\"" => &mut thing.thumbnail,
-                "\"contentUrl\"" => &mut thing.file,
-                "\"uploadDate\"" => &mut thing.uploaded,
-                "\"url\"" => &mut thing.url,
-                "\"mainEntityOfPage\"" => &mut thing.page,
-                "\"mainEntity\"" => &mut main,
-                "\"itemReviewed\"" => &mut thing.reviewed,
-                "\"birthDate\""
-                | "\"deathDate\""
-                | "\"startDate\""
-                | "\"endDate\""
-                | "\"foundingDate\""
-                | "\"dissolutionDate\"" => {
+                "@id" => &mut thing.id,
+                "name" => &mut thing.name,
+                "headline" => &mut thing.headline,
+                "author" => &mut thing.author,
+                "creator" => &mut creator,
+                "datePublished" => &mut thing.published,
+                "datePosted" => &mut posted,
+                "dateCreated" => &mut created,
+                "dateModified" => &mut thing.modified,
+                "publisher" => &mut thing.publisher,
+                "articleSection" => &mut thing.section,
+                "keywords" => &mut thing.keywords,
+                "image" => &mut thing.image,
+                "thumbnailUrl" => &mut thing.thumbnail,
+                "contentUrl" => &mut thing.file,
+                "uploadDate" => &mut thing.uploaded,
+                "url" => &mut thing.url,
+                "mainEntityOfPage" => &mut thing.page,
+                "mainEntity" => &mut main,
+                "itemReviewed" => &mut thing.reviewed,
+                "birthDate" | "deathDate" | "startDate" | "endDate" | "foundingDate"
+                | "dissolutionDate" => {
                     thing.other_days.push(value);
                     continue;
                 }
@@ -193,10 +189,31 @@ fn mark_own_review(things: &mut [Thing<'_>]) {
     }
 }
 
-/// The value of a value object (JSON-LD 1.1, 9.5), or what is none as it is.
+/// A key, which is JSON text, without its quotes and the prefix or the address of its vocabulary:
+/// `author` of `"schema:author"` and of `"http://schema.org/author"`.
+fn unprefixed(key: &str) -> &str {
+    let name = key.trim_matches('"');
+    name.rsplit([':', '/', '#']).next().unwrap_or(name)
+}
+
+/// The value of a key of an object, or of an array's first object, whatever prefix the key has.
+pub fn get<'j>(json: &'j str, wanted: &str) -> Option<&'j str> {
+    let object = jsonld::elements(json).next()?;
+    let mut members = jsonld::members(object);
+    let found = members.find(|(key, _)| unprefixed(key) == wanted);
+    found.map(|(_, value)| literal(value))
+}
+
+/// The value of a value object, alone or in an array of its own, or the elements of a list or a set
+/// (JSON-LD 1.1, 9.5 and 9.7); what is none of these, as it is.
 pub fn literal(json: &str) -> &str {
-    let value = json.starts_with('{').then(|| jsonld::get(json, "@value"));
-    value.flatten().unwrap_or(json)
+    let mut elements = jsonld::elements(json);
+    let (Some(one), None) = (elements.next(), elements.next()) else {
+        return json;
+    };
+    let is_value = |(key, _): &(&str, _)| matches!(*key, "\"@value\"" | "\"@list\"" | "\"@set\"");
+    let value = jsonld::members(one).find(is_value);
+    value.map_or(json, |(_, value)| value)
 }
 
 /// The text of a JSON string as people read it; `None` where it is empty.

@@ -28,6 +28,11 @@ pub fn section(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks) -> Op
         .meta_text(&["article:section", "parsely-section", "og:article:section"])
         .map(|name| plain(&name))
         .or_else(stated)
+        .or_else(|| {
+            let mut of_items = marks.items.metas(sources.head, &["articlesection"]);
+            of_items.next().map(plain)
+        })
+        .filter(|name| !name.is_empty())
         .or_else(|| marks.linked_topics().0.first().cloned())
 }
 

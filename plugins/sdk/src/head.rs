@@ -116,9 +116,13 @@ impl<'p> Head<'p> {
             .lang
             .map(str::trim_ascii)
             .filter(|lang| !lang.is_empty());
-        for node in view.tagged(|id| matches!(id, tag::TITLE | tag::META | tag::LINK)) {
+        // What has these names in a drawing is none of them.
+        let stated = view
+            .tagged_outside_templates(|id| matches!(id, tag::TITLE | tag::META | tag::LINK))
+            .filter(|node| node.namespace() == Namespace::Html);
+        for node in stated {
             match node.tag() {
-                tag::TITLE if !titled && node.namespace() == Namespace::Html => {
+                tag::TITLE if !titled => {
                     titled = true;
                     head.title = Some(text::line(node)).filter(|title| !title.is_empty());
                 }

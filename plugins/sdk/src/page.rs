@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
-use orbweaver_dom::{Snapshot, SnapshotError, View, attr, tag};
+use orbweaver_dom::{Namespace, Snapshot, SnapshotError, View, attr, tag};
 use orbweaver_urls::{Base, MAX_PAGE_URL_BYTES};
 use self_cell::self_cell;
 
@@ -303,7 +303,7 @@ impl<'a> Page<'a> {
         Ok(blocks.get_or_init(|| jsonld::blocks(view)))
     }
 
-    /// The base URL of the document's links: the first `<base href>` that is an `http` or
+    /// The base URL of the document's links: the first `<base href>`, outside templates, that is an `http` or
     /// `https` URL, else the final URL; `None` if neither is (HTML standard, "document base
     /// URL"). It resolves URLs of at most [`MAX_PAGE_URL_BYTES`] bytes in total.
     pub fn base(&self) -> Option<&Base> {
@@ -311,7 +311,9 @@ impl<'a> Page<'a> {
             .get_or_init(|| {
                 let fallback = Base::new(self.final_url());
                 let declared = self.view().ok().and_then(|view| {
-                    let mut bases = view.tagged(|id| id == tag::BASE);
+                    let mut bases = view
+                        .tagged_outside_templates(|id| id == tag::BASE)
+                        .filter(|node| node.namespace() == Namespace::Html);
                     let href = bases.find_map(|node| node.attr(attr::HREF))?;
                     match &fallback {
                         Some(base) => Base::from_resolved(base.join(href)?),

@@ -94,13 +94,15 @@ pub fn is_ai(name: &str) -> bool {
 /// All directives of a page: metas in document order, then headers.
 pub fn directives<'p>(page: &'p Page<'_>) -> Result<Vec<Directive<'p>>, Error> {
     let mut found = Vec::new();
-    for node in page.view()?.tagged(|id| id == tag::META) {
+    let metas = page
+        .view()?
+        .tagged_outside_templates(|id| id == tag::META)
+        .filter(|node| node.namespace() == Namespace::Html);
+    for node in metas {
         let (Some(name), Some(content)) = (node.attr(attr::NAME), node.attr(attr::CONTENT)) else {
             continue;
         };
-        if let Some(agent) =
-            meta_agent(name.trim_ascii()).filter(|_| node.namespace() == Namespace::Html)
-        {
+        if let Some(agent) = meta_agent(name.trim_ascii()) {
             push_list(content, agent, false, &mut found);
         }
     }

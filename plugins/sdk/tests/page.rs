@@ -55,6 +55,13 @@ fn the_base_is_the_first_base_element_that_is_http_else_the_final_url() {
         base(URL, "<base><base href=/1/><base href=/2/>"),
         "https://example.org/1/"
     );
+    assert_eq!(
+        base(
+            URL,
+            "<template><base href=/1/></template><svg><base href=/2/></svg><math><base href=/3/></math><base href=/4/>"
+        ),
+        "https://example.org/4/"
+    );
     assert_eq!(base(URL, "<base href='ftp://x/'><base href=/2/>"), URL);
     assert_eq!(
         base("about:blank", "<base href='http://x.org'>"),
@@ -91,6 +98,25 @@ fn text_is_the_visible_text() {
         "no",
         "the requested node itself is not hidden"
     );
+}
+
+#[test]
+fn templates_and_drawings_say_nothing_of_the_page() {
+    let document = Document::new(
+        URL,
+        "<head><template><title>no</title><meta name=robots content=noindex><meta name=description content=no>
+         <link rel=canonical href=/no></template><title>yes</title><link rel=canonical href=/yes></head>
+         <svg><title>drawing</title><link rel=next href=/no /></svg><p>x",
+    );
+    let page = document.page();
+    let head = Head::of(&page).expect("a head");
+    assert_eq!(head.title.as_deref(), Some("yes"));
+    assert_eq!(
+        head.canonical(&page).as_deref(),
+        Some("https://example.org/yes")
+    );
+    assert_eq!((head.metas.len(), head.links.len()), (0, 1));
+    assert_eq!(robots::directives(&page), Ok(Vec::new()));
 }
 
 #[test]

@@ -17,6 +17,7 @@ promises! {
     a_seed_disallowed_by_robots_txt_fails_the_run
     requests_to_a_host_are_spaced_by_the_delay
     crawl_delay_is_honoured
+    the_first_page_does_not_wait_for_a_crawl_delay
     two_runs_share_the_crawl_delay_of_a_host
     the_delay_of_a_run_does_not_slow_other_runs
     what_a_callers_header_brings_closes_the_host_for_nobody_else
@@ -125,6 +126,28 @@ async fn crawl_delay_is_honoured(service: Service) {
         .collect();
     assert_eq!(pages.len(), 4);
     assert!(least_gap(&pages) >= LEAST, "{pages:?}");
+}
+
+async fn the_first_page_does_not_wait_for_a_crawl_delay(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::text("User-agent: *\nCrawl-delay: 120\n"),
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => links(2),
+    })
+    .await;
+    let run = queue(&service, &spec(&ground.url("/")), None).await;
+    ground.asked("/").await;
+    let log = ground.log();
+    let at = |path: &str| log.iter().find(|hit| hit.path == path).map(|hit| hit.at);
+    let (robots, page) = (at("/robots.txt").unwrap(), at("/").unwrap());
+    assert!(page.duration_since(robots) < Duration::from_secs(60));
+    // The next one does, and the run says why.
+    let (client, path) = (service.client(), format!("/v1/crawls/{run}"));
+    wait::until("the run tells of the delay", async || {
+        client.get(&path).await.ok()["crawl_delay_ms"] == 120_000
+    })
+    .await;
+    assert_eq!((ground.count("/0"), ground.count("/1")), (0, 0));
 }
 
 async fn two_runs_share_the_crawl_delay_of_a_host(service: Service) {

@@ -14,6 +14,7 @@ promises! {
     urls_that_a_cut_run_knows_of_are_skipped
     a_recent_run_answers_whatever_its_budget_was
     other_sites_deeper_links_and_excluded_paths_are_not_fetched
+    links_for_browsers_without_scripts_are_followed
     url_variants_of_one_page_make_one_row
     redirects_are_followed_in_scope_and_stored_out_of_scope
     the_host_that_the_seed_redirects_to_is_in_scope
@@ -175,6 +176,24 @@ async fn other_sites_deeper_links_and_excluded_paths_are_not_fetched(service: Se
     assert_eq!(paths(&service, &run).await, ["", "a?x=1"]);
 }
 
+async fn links_for_browsers_without_scripts_are_followed(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/" => {
+            let mut page = Answer::page("0", &["/a"]);
+            page.body.extend_from_slice(
+                b"<p>Text of the page itself.</p><noscript>Without scripts: <a href=/b>all</a></noscript>",
+            );
+            page
+        }
+        "/a" => Answer::page("1", &[]),
+        "/b" => Answer::page("2", &["/"]),
+        _ => Answer::status(404),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!(paths(&service, &run).await, ["", "a", "b"]);
+}
+
 async fn url_variants_of_one_page_make_one_row(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
@@ -213,7 +232,11 @@ async fn redirects_are_followed_in_scope_and_stored_out_of_scope(service: Servic
         "/" => Answer::page("0", &["/old", "/new", "/old2", "/away", "/loop", "/cookie"]),
         "/old" | "/old2" => Answer::to("/new"),
         "/new" => Answer::page("new", &[]),
-        "/away" => Answer::to(&away),
+        // What its body links to is no page of the site.
+        "/away" => Answer {
+            body: Answer::page("Found", &["/in-the-body"]).body,
+            ..Answer::to(&away).with("content-type", "text/html")
+        },
         "/loop" => Answer::to("/loop"),
         "/cookie" if hit.headers.contains_key("cookie") => Answer::page("cookie", &[]),
         "/cookie" => Answer::to("/cookie").with("set-cookie", "seen=1"),

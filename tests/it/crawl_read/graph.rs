@@ -122,6 +122,7 @@ async fn a_diff_has_gone_pages_and_text_changes() {
         leaf(""),
         Written::new("lost", "a page", &[]),
         Written::new("price", &text("5"), &[]),
+        Written::new("title", "<title>Orbs</title><p>Text", &[]),
     ];
     let new = [
         leaf(""),
@@ -130,6 +131,7 @@ async fn a_diff_has_gone_pages_and_text_changes() {
             ..Written::new("lost", "not found", &[])
         },
         Written::new("price", &text("seven"), &[]),
+        Written::new("title", "<title>New orbs</title><p>Text", &[]),
     ];
     let old = done(&service, &old).await;
     let new = done(&service, &new).await;
@@ -137,7 +139,13 @@ async fn a_diff_has_gone_pages_and_text_changes() {
     let diff = get(&client, old, &path).await.ok();
     assert_eq!(
         (urls(&diff["gone"]), urls(&diff["changed"])),
-        (vec!["lost"], vec!["price"])
+        (vec!["lost"], vec!["price", "title"])
+    );
+    let title = diff["changed"][1]["text"]["unified"].as_str();
+    let title = title.expect("a text");
+    assert!(
+        title.contains("-Title: Orbs\n+Title: New orbs\n"),
+        "{title}"
     );
     let gone = &diff["gone"][0];
     assert_eq!(

@@ -2,10 +2,12 @@
 
 use std::process::{Command, Stdio};
 
+use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_origin::{Origin, Reply};
+use orbweaver_tests::postgres::Postgres;
 
 use super::{command, run};
-use crate::support::Site;
+use crate::support::{Site, database, wait};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_is_crawled_without_a_server() {
@@ -266,4 +268,56 @@ async fn what_cannot_be_printed_is_a_failure_unless_nobody_reads_it() {
         assert_eq!(code, Some(0), "{more:?}: {said}");
         assert!(!said.contains("--resume"), "{more:?}: {said}");
     }
+}
+
+/// A clock of the database that a test sets.
+const SET_CLOCK: &str = "
+    CREATE TABLE ahead (span INTERVAL NOT NULL);
+    INSERT INTO ahead VALUES ('0');
+    CREATE FUNCTION public.clock_timestamp() RETURNS TIMESTAMPTZ LANGUAGE sql VOLATILE AS
+        'SELECT pg_catalog.clock_timestamp() + span FROM public.ahead';
+    DO $$ BEGIN
+        EXECUTE format(
+            'ALTER DATABASE %I SET search_path = public, pg_catalog', current_database()
+        );
+    END $$;";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgres_a_long_crawl_goes_by_the_databases_clock() {
+    let (server, url) = (Postgres::shared(), database::postgres());
+    server.execute(&url, SET_CLOCK).unwrap();
+    let site = Origin::start().await.unwrap();
+    let links: Vec<String> = (0..9).map(|n| format!("<a href='/{n}'>x</a>")).collect();
+    site.set("/", Reply::html(links.concat()));
+    for n in 0..9 {
+        site.set(&format!("/{n}"), Reply::html(format!("<title>{n}</title>")));
+    }
+    let data = tempfile::tempdir().unwrap();
+    let csv = data.path().join("pages.csv");
+    let crawl = command(&data)
+        .args(["crawl", &site.url("/"), "--allow-net", "127.0.0.0/8"])
+        .args(["--ignore-robots", "--delay-ms", "1000"])
+        .args(["--database-url", &url, "--out", csv.to_str().unwrap()])
+        // The lease outlasts the hour.
+        .env("ORBWEAVER_CRAWL__LEASE_MS", "86400000")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait::until("the crawl asks", async || site.count("/") > 0).await;
+    server
+        .execute(&url, "UPDATE ahead SET span = '1 hour'")
+        .unwrap();
+    let done = crawl.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    let table = std::fs::read_to_string(&csv).unwrap();
+    let fetched = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.rsplit(',').next());
+    let fetched: Vec<DateTime<Utc>> = fetched.map(|at| at.parse().unwrap()).collect();
+    let (first, last) = (fetched.iter().min().unwrap(), fetched.iter().max().unwrap());
+    assert_eq!(fetched.len(), 10);
+    assert!(*last - *first > TimeDelta::minutes(59), "{table}");
 }

@@ -53,6 +53,24 @@ async fn only_the_first_start_prints_a_key() {
     assert_eq!(keys[1], None, "the second does not");
 }
 
+#[tokio::test]
+async fn a_project_made_before_the_first_start_is_not_the_administrators() {
+    let data = tempfile::tempdir().unwrap();
+    let made = run(&data, &["project", "create", "shop", "--tier", "free"]);
+    assert!(made.status.success());
+    let listed = run(&data, &["project", "list"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let administrator = listed.lines().find(|line| line.contains("administrator"));
+    assert!(administrator.unwrap().starts_with("default "), "{listed}");
+
+    let served = Served::start(command(&data).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
+    let shop = String::from_utf8(made.stdout).unwrap();
+    for (key, tier) in [(KEY, "self_hosted"), (shop.trim(), "free")] {
+        let client = Client::new(served.address, Some(key));
+        assert_eq!(client.get("/v1/usage").await.ok()["tier"], tier);
+    }
+}
+
 /// The text of the file once it holds `first` and, if the greeting has more, all of it.
 async fn wait_for(file: &Path, first: &str, all: &[&str]) -> String {
     let deadline = Instant::now() + Duration::from_secs(60);

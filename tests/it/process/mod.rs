@@ -2,6 +2,7 @@
 
 mod browsers;
 mod cli;
+mod compiling;
 mod crawl;
 mod embedded;
 mod kit;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use orbweaver_engine::manifest;
@@ -328,6 +328,27 @@ async fn a_blob_that_is_not_what_its_digest_says_is_not_installed() {
             *basic,
             format!("Basic {}", STANDARD.encode(format!("{USER}:{PASSWORD}")))
         );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_a_registry_leads_to_nobody_gets_its_password() {
+    let machine = Machine::new();
+    let thief = Liar::start(b"", b"").await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a port");
+    let registry = listener.local_addr().expect("an address");
+    let there = format!("http://{}/blob", thief.address);
+    let leads = move || async move { Redirect::temporary(&there) };
+    let router = Router::new().fallback(leads);
+    tokio::spawn(async move { axum::serve(listener, router).await.expect("a registry") });
+    let reference = format!("oci://{registry}/a/good:1");
+    let install = ["install", &reference, "--plain-http", "--yes"];
+    refused(&machine.plugin(&install).await, "401");
+    let asked = thief.asked.lock().expect("no panic").clone();
+    assert!(!asked.is_empty());
+    for (url, authorization) in asked {
+        assert_eq!(authorization, "", "{url}");
     }
 }
 

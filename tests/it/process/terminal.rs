@@ -1,4 +1,8 @@
-//! What a component says of itself is text on a terminal: it hides nothing and clears nothing.
+//! What strangers say (a component of itself, a page, a service) is text on a terminal: it hides nothing and
+//! clears nothing.
+
+use std::io::Write as _;
+use std::net::TcpListener;
 
 use orbweaver_engine::manifest;
 
@@ -68,5 +72,48 @@ fn a_manifest_does_not_control_the_terminal() {
     assert!(
         said.contains("free") && said.contains("refused: "),
         "{said}"
+    );
+}
+
+#[test]
+fn the_text_of_a_link_does_not_control_the_terminal() {
+    let data = tempfile::tempdir().expect("a folder");
+    let page = data.path().join("page.html");
+    let html = "<a href='/a'>one\u{1b}[2J \u{9b}8m<b>two</b></a>";
+    std::fs::write(&page, format!("<meta charset=utf-8>{html}")).expect("a file");
+    let output = run(
+        &data,
+        &["scan", &page.to_string_lossy(), "--format", "links"],
+    );
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(said.trim_end(), "https://example.com/a\tone[2J 8mtwo");
+}
+
+#[test]
+fn the_error_of_a_service_does_not_control_the_terminal() {
+    let data = tempfile::tempdir().expect("a folder");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().expect("a connection");
+        let body = r#"{"error":{"code":"X","message":"no\u001b[2J\u202e"}}"#;
+        let _ = write!(
+            connection,
+            "HTTP/1.1 422 X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        // A connection that is closed with unread bytes is reset, and the answer may be lost.
+        let _ = std::io::copy(&mut connection, &mut std::io::sink());
+    });
+    let output = command(&data)
+        .args(["scan", "http://example.com/", "--server", &address])
+        .args(["--key", "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        said.contains("answers 422: no\\u{1b}[2J\\u{202e}"),
+        "{said:?}"
     );
 }

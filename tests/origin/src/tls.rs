@@ -48,6 +48,8 @@ pub enum Flaw {
     Http2Hints,
     /// It speaks HTTP/2, and its first connection is silent from the first request on.
     Http2Silence,
+    /// It speaks HTTP/1.1 and HTTP/2, over which it answers HTTP_1_1_REQUIRED.
+    Http2Unwanted,
 }
 
 impl Flaw {
@@ -59,6 +61,7 @@ impl Flaw {
                 | Self::Http2BigHeader
                 | Self::Http2Hints
                 | Self::Http2Silence
+                | Self::Http2Unwanted
         )
     }
 }
@@ -133,11 +136,11 @@ impl Certificates {
                 .with_safe_default_protocol_versions()?
                 .with_no_client_auth()
                 .with_single_cert(vec![certificate.der().clone()], key)?;
-        config.alpn_protocols = vec![if flaw.is_http2() {
-            b"h2".to_vec()
-        } else {
-            b"http/1.1".to_vec()
-        }];
+        config.alpn_protocols = match flaw {
+            Flaw::Http2Unwanted => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            flaw if flaw.is_http2() => vec![b"h2".to_vec()],
+            _ => vec![b"http/1.1".to_vec()],
+        };
         Ok(config)
     }
 }
@@ -199,7 +202,8 @@ impl TlsOrigin {
                     if let Flaw::NoCloseNotify(length) = flaw {
                         return break_off(stream, length).await;
                     }
-                    match flaw.is_http2() {
+                    let is_http1 = stream.get_ref().1.alpn_protocol() == Some(b"http/1.1");
+                    match flaw.is_http2() && !is_http1 {
                         true => http2(stream, flaw, &counter).await,
                         false => site::serve(stream, &shared).await,
                     }
@@ -332,6 +336,8 @@ fn answer(flaw: Flaw, before: usize, id: u32) -> Vec<u8> {
             // The last processed stream is 0: none.
             frame(GOAWAY, 0, 0, &[[0; 4], CODE].concat())
         }
+        // HTTP_1_1_REQUIRED.
+        Flaw::Http2Unwanted => frame(RST_STREAM, 0, id, &[0, 0, 0, 13]),
         Flaw::Http2BigHeader => {
             // A literal header without indexing, with a value of 1 MiB, over many frames.
             let mut block = vec![0x88, 0x00, 1, b'x', 0x7f];

@@ -54,8 +54,8 @@ pub(super) struct ActorAnswer {
         (status = 404, description = "No such actor is loaded", body = ErrorBody),
         (status = 501, description = "The actor needs a backend that is not configured", body = ErrorBody),
         (status = 502, description = "A page that the actor needs could not be fetched", body = ErrorBody),
-        (status = 503, description = "The plugin is in quarantine: its last calls crashed", body = ErrorBody),
         CommonErrors,
+        (status = 503, description = "The plugin is in quarantine, because its last calls crashed, or the database or the blob store is not available; see `Retry-After`", body = ErrorBody),
         BodyErrors,
     )
 )]

@@ -21,7 +21,7 @@ const MAX_TEXTS: usize = 25;
 #[into_params(parameter_in = Query)]
 pub(super) struct Params {
     /// Adds `text` to the first 25 items of `changed` and `gone`: what has changed in the
-    /// page's Markdown.
+    /// page's Markdown, its title and its canonical URL.
     #[param(default = false)]
     text: Option<bool>,
     /// Only the page with this URL, as in the items.

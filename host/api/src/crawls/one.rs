@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, RunId};
+use orbweaver_crawl::long_crawl_delay;
 use orbweaver_store::crawl::Run;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -72,6 +73,11 @@ pub(super) struct CrawlDetail {
         extensions(("x-extension" = json!(true)))
     )]
     skipped: BTreeMap<&'static str, u64>,
+    /// The longest Crawl-delay of a host, in milliseconds, which the run keeps between its pages there. Absent
+    /// below five seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, extensions(("x-extension" = json!(true))))]
+    crawl_delay_ms: Option<u64>,
 }
 
 /// Whether there is nothing to tell: runs without plugins answer as the contract says.
@@ -114,6 +120,7 @@ impl TryFrom<Run> for CrawlDetail {
                 .iter()
                 .map(|(reason, count)| (reason.as_str(), *count))
                 .collect(),
+            crawl_delay_ms: None,
         })
     }
 }
@@ -131,5 +138,8 @@ impl TryFrom<Run> for CrawlDetail {
     )
 )]
 pub(super) async fn get_crawl(ctx: Ctx, RunPath(id): RunPath) -> JsonAnswer<CrawlDetail> {
-    Ok(Json(path::run(&ctx, id).await?.try_into()?))
+    let mut detail: CrawlDetail = path::run(&ctx, id).await?.try_into()?;
+    let state = ctx.app.store.engine_state(ctx.principal.project, id);
+    detail.crawl_delay_ms = state.await?.as_deref().and_then(long_crawl_delay);
+    Ok(Json(detail))
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::response::Response;
 use chrono::{DateTime, SecondsFormat, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_store::crawl::{NoteKind, SkipReason, SkippedPlace, SkippedUrl};
+use orbweaver_store::crawl::{DuplicatePage, NoteKind, SkipReason, SkippedPlace, SkippedUrl};
 use orbweaver_store::{Store, StoreError};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -33,7 +33,8 @@ struct SkippedUrls {
 #[derive(Serialize, ToSchema)]
 #[schema(as = SkippedUrl)]
 pub(super) struct SkippedItem {
-    /// The link's target, or the page.
+    /// The link's target, or the page; of kind `duplicate` the URL that redirects, if `page` was found as a
+    /// link after that.
     url: String,
     /// `hook`, or `duplicate`: by redirects, another URL of the run leads to the same page.
     kind: &'static str,
@@ -113,7 +114,7 @@ struct Skipped {
 }
 
 impl Skipped {
-    fn item(&self, skipped: SkippedUrl, urls: &HashMap<PageId, String>) -> SkippedItem {
+    fn item(&self, skipped: SkippedUrl, led: &HashMap<PageId, DuplicatePage>) -> SkippedItem {
         let place = skipped.place();
         match skipped {
             SkippedUrl::Hook(note) => SkippedItem {
@@ -127,13 +128,18 @@ impl Skipped {
             },
             SkippedUrl::Duplicate(duplicate) => {
                 let page = self.pages.get(&duplicate.key_hash);
+                let page = page.and_then(|page| led.get(page));
                 SkippedItem {
-                    url: duplicate.url,
+                    // A page is no duplicate of itself.
+                    url: match page {
+                        Some(page) => page.led_from(duplicate),
+                        None => duplicate.url,
+                    },
                     kind: SkipReason::Duplicate.as_str(),
                     plugin: None,
                     reason: DUPLICATE.to_owned(),
                     noted_at: None,
-                    page: page.and_then(|page| urls.get(page).cloned()),
+                    page: page.map(|page| page.url.clone()),
                     place,
                 }
             }
@@ -158,11 +164,11 @@ impl Source for Skipped {
         let mut pages: Vec<PageId> = skipped.iter().filter_map(page).collect();
         pages.sort_unstable();
         pages.dedup();
-        let urls = self
+        let led = self
             .store
-            .run_page_urls(self.project, self.run, &pages)
+            .run_duplicate_pages(self.project, self.run, &pages)
             .await?;
-        let items = skipped.into_iter().map(|skipped| self.item(skipped, &urls));
+        let items = skipped.into_iter().map(|skipped| self.item(skipped, &led));
         Ok(items.collect())
     }
 

@@ -49,8 +49,8 @@ pub(super) struct FetcherAnswer {
         (status = 200, description = "The items", body = FetcherAnswer),
         (status = 501, description = "The fetcher lacks something in its configuration", body = ErrorBody),
         (status = 502, description = "The domain could not be reached", body = ErrorBody),
-        (status = 503, description = "The plugin is in quarantine: its last calls crashed", body = ErrorBody),
         CommonErrors,
+        (status = 503, description = "The plugin is in quarantine, because its last calls crashed, or the database or the blob store is not available; see `Retry-After`", body = ErrorBody),
         BodyErrors,
     )
 )]
@@ -81,8 +81,8 @@ pub(super) async fn fetch_domain(
         (status = 200, description = "The items", body = FetcherAnswer),
         (status = 501, description = "The fetcher lacks something in its configuration", body = ErrorBody),
         (status = 502, description = "The domain could not be reached", body = ErrorBody),
-        (status = 503, description = "The plugin is in quarantine: its last calls crashed", body = ErrorBody),
         CommonErrors,
+        (status = 503, description = "The plugin is in quarantine, because its last calls crashed, or the database or the blob store is not available; see `Retry-After`", body = ErrorBody),
         BodyErrors,
     )
 )]

@@ -79,7 +79,7 @@ async fn worker_elsewhere(app: &App) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Readiness: the database and the blob store answer, the background work of this process is alive, and
+/// Readiness: the database answers and takes writes, the blob store answers, the background work of this process is alive, and
 /// that of a process with the role worker, this one or another. Replicas of the database that are of no
 /// use are named on lines of their own.
 #[utoipa::path(
@@ -103,10 +103,16 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
             error,
         })
     };
-    let ping = tokio::time::timeout(CHECK_TIMEOUT, app.store.ping());
+    let database = async {
+        app.store.reach().await?;
+        app.store.ping().await?;
+        app.store.takes_writes().await
+    };
+    let ping = tokio::time::timeout(CHECK_TIMEOUT, database);
     let (database, blobs, seen) = tokio::join!(ping, blobs, worker_elsewhere(&app));
     let database = match database {
-        Ok(Ok(())) => None,
+        Ok(Ok(true)) => None,
+        Ok(Ok(false)) => Some("the database takes no writes: it only reads, or its disk is full"),
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready: the database failed");
             Some("the database does not answer")

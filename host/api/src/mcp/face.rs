@@ -254,7 +254,7 @@ fn protocol_error(failure: &Failure) -> ErrorData {
     let data = Some(failure.error.clone());
     match failure.code() {
         "NOT_FOUND" => ErrorData::resource_not_found(message, data),
-        "INTERNAL" => ErrorData::internal_error(message, data),
+        "INTERNAL" | "UNAVAILABLE" => ErrorData::internal_error(message, data),
         _ => ErrorData::invalid_params(message, data),
     }
 }

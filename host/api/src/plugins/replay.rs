@@ -90,8 +90,8 @@ struct StoredPage {
         (status = 403, description = "The key may not manage these plugins", body = ErrorBody),
         (status = 404, description = "There is no such plugin or call", body = ErrorBody),
         (status = 409, description = "The call can't be made again: its input is not kept as a whole, or another plugin serves now", body = ErrorBody),
-        (status = 503, description = "The plugin is in quarantine: its last calls crashed", body = ErrorBody),
         CommonErrors,
+        (status = 503, description = "The plugin is in quarantine, because its last calls crashed, or the database or the blob store is not available; see `Retry-After`", body = ErrorBody),
     )
 )]
 pub(super) async fn replay_plugin_call(

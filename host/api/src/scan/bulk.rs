@@ -349,6 +349,10 @@ fn sanitised(index: usize, error: &ScanError) -> String {
             format!("{message}: this page is not billed, and a request of its own returns it")
         }
         ScanError::Quota(error) => error.to_string(),
+        ScanError::Unavailable(cause) => {
+            tracing::error!(error = %cause, "a scan of a batch failed");
+            error.to_string()
+        }
         ScanError::Internal(cause) => {
             tracing::error!(error = %cause, "a scan of a batch failed");
             "internal error".to_owned()

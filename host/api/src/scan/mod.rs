@@ -30,6 +30,7 @@ impl From<ScanError> for ApiError {
             } => Self::rate_limited(message, retry_after),
             ScanError::NoRoom(why) => Self::breaks(why),
             ScanError::Plugin(why) => Self::plugin_failed(why),
+            ScanError::Unavailable(cause) => Self::unavailable(&cause),
             ScanError::Internal(cause) => Self::internal(&cause),
         }
     }

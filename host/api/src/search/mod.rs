@@ -64,17 +64,21 @@ pub async fn search(
         let hits = vendor.search(query, limit, format == Format::Raw).await;
         asked.end();
         let hits = hits?;
-        let each = share(price, hits.len());
-        let costs = hits.iter().map(|hit| hit.cost_micros.unwrap_or(each));
-        spent.add(if hits.is_empty() { price } else { costs.sum() });
-        let mut results = Vec::with_capacity(hits.len());
-        for hit in hits {
+        let shares = shares(price, hits.len());
+        let priced: Vec<_> = hits.into_iter().zip(shares).collect();
+        let all = priced
+            .iter()
+            .map(|(hit, share)| hit.cost_micros.unwrap_or(*share))
+            .sum();
+        spent.add(if priced.is_empty() { price } else { all });
+        let mut results = Vec::with_capacity(priced.len());
+        for (hit, share) in priced {
             let content = told(hit.content.unwrap_or_default(), format).await?;
             results.push(SearchResult {
                 url: hit.url,
                 title: hit.title,
                 content: fitting(room, content, String::new()),
-                cost_micros: hit.cost_micros.unwrap_or(each),
+                cost_micros: hit.cost_micros.unwrap_or(share),
             });
         }
         return Ok(results);
@@ -85,9 +89,8 @@ pub async fn search(
         let teasers = web::brave(fetcher, &config.brave_url, key, query, limit).await;
         asked.end();
         let teasers = teasers?;
-        let each = share(price, teasers.len());
-        spent.add(each * teasers.len().max(1) as u64);
-        return Ok(fetched(app, principal, teasers, format, each, room).await);
+        spent.add(price);
+        return Ok(fetched(app, principal, teasers, format, price, room).await);
     }
     stored::search(app, principal, query, limit, format, room).await
 }
@@ -108,9 +111,10 @@ fn fitting(room: &AnswerBudget, content: String, instead: String) -> String {
     }
 }
 
-/// A result's share of a search's price.
-fn share(micros: u64, results: usize) -> u64 {
-    micros.div_ceil((results as u64).max(1))
+/// Each result's share of a search's price; together they are the price.
+fn shares(micros: u64, results: usize) -> impl Iterator<Item = u64> {
+    let results = results as u64;
+    (0..results).map(move |at| micros / results + u64::from(at < micros % results))
 }
 
 /// The pages behind results, fetched by this host; where one can't be had, what the engine
@@ -120,11 +124,12 @@ async fn fetched(
     principal: &Principal,
     teasers: Vec<Teaser>,
     format: Format,
-    cost_micros: u64,
+    price_micros: u64,
     room: &AnswerBudget,
 ) -> Vec<SearchResult> {
-    futures::stream::iter(teasers)
-        .map(|teaser| async move {
+    let shares = shares(price_micros, teasers.len());
+    futures::stream::iter(teasers.into_iter().zip(shares))
+        .map(|(teaser, cost_micros)| async move {
             let content = content(app, principal, &teaser.url, format).await;
             SearchResult {
                 content: match content {

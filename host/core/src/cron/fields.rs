@@ -63,7 +63,11 @@ pub(super) fn resolve(expression: &str) -> Result<String, String> {
             if index > 0 {
                 resolved.push(',');
             }
-            resolved.push_str(&field.item(item)?);
+            // `croner` takes `*` alone, not as an item of a list.
+            resolved.push_str(&match item {
+                "*" if text.contains(',') => format!("{}-{}", field.least, field.most),
+                _ => field.item(item)?,
+            });
         }
     }
     Ok(resolved)

@@ -231,4 +231,19 @@ mod tests {
             assert_eq!(year(named), year(numbered), "{named}");
         }
     }
+
+    #[test]
+    fn a_star_in_a_list_is_every_value() {
+        for (list, star) in [
+            ("5,*,10 0 1 1 *", "* 0 1 1 *"),
+            ("0 *,7-9 1 * *", "0 * 1 * *"),
+            ("0 0 1,* * *", "0 0 * * *"),
+            ("0 0 1 *,3 *", "0 0 1 * *"),
+            ("0 0 * * 1,*", "0 0 * * *"),
+        ] {
+            let year =
+                |expression| fires(expression, "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z");
+            assert_eq!(year(list), year(star), "{list}");
+        }
+    }
 }

@@ -20,6 +20,9 @@ pub struct PageFacts {
     pub refresh: Option<Refresh>,
     /// Links of `a` and `area`, in document order.
     pub links: Links,
+    /// Those in `noscript`s that are not the page: links of the page only where scripts are off (HTML,
+    /// section 4.12.2).
+    pub noscript_links: Links,
     /// Lower-case hex SHA-256 of the visible text with title and canonical URL.
     pub content_hash: String,
     /// Characters of the visible text, white space collapsed.

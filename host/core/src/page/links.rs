@@ -69,6 +69,12 @@ impl Links {
         self.items.iter().map(|item| self.link(item))
     }
 
+    /// Adds these.
+    pub fn append(&mut self, links: &Self) {
+        links.iter().for_each(|link| self.push(link));
+        self.dropped += links.dropped;
+    }
+
     /// Marks all links nofollow, because the response headers say so.
     pub fn forbid_following(&mut self) {
         for item in &mut self.items {

@@ -1,5 +1,7 @@
 //! The streaming pass.
 
+mod noscript;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -19,9 +21,6 @@ use crate::user_agent::PRODUCT_TOKEN;
 const SUSPICIOUSLY_SHORT: u64 = 200;
 /// Hidden content this long is taken for the page's own in that case.
 const PLAUSIBLY_CONTENT: usize = 2_000;
-
-/// A `noscript` this long, in bytes, may hold a page.
-const PLAUSIBLY_PAGE: usize = 1_500;
 
 /// Most images whose `alt` may replace a link's text.
 const MAX_ALTS: usize = 10_000;
@@ -44,6 +43,7 @@ fn read(html: &str, keep: Option<usize>) -> State<'_> {
     state.source(html);
     state.show_noscript();
     state.show_hidden();
+    state.link_noscripts();
     state
 }
 
@@ -62,10 +62,12 @@ struct SourceLink<'h> {
 struct State<'h> {
     hasher: TextHasher,
     elements: OpenElements,
-    /// The longest source in a `noscript`.
-    noscript: &'h str,
-    /// That source is being read: it says nothing of the document.
+    /// Sources in `noscript`s that were not read yet.
+    noscripts: Vec<&'h str>,
+    /// One of them is being read: it says nothing of the document.
     in_noscript: bool,
+    /// Only links are taken: the text is none of the page.
+    links_only: bool,
     /// Texts that are hidden at first, while next to nothing is visible; empty between blocks.
     hidden: Vec<&'h str>,
     /// Buffer for text with decoded references.
@@ -79,6 +81,8 @@ struct State<'h> {
     canonical: Option<&'h str>,
     found: Vec<SourceLink<'h>>,
     dropped: usize,
+    /// How many of both are before those of the `noscript`s that are not the page.
+    own: (usize, usize),
     anchors: String,
     /// `alt` of images within links, by the link's index.
     alts: Vec<(usize, &'h str)>,
@@ -95,8 +99,9 @@ impl<'h> State<'h> {
         Self {
             hasher: TextHasher::new(keep),
             elements: OpenElements::default(),
-            noscript: "",
+            noscripts: Vec::new(),
             in_noscript: false,
+            links_only: false,
             hidden: Vec::new(),
             scratch: String::new(),
             title: None,
@@ -106,6 +111,7 @@ impl<'h> State<'h> {
             canonical: None,
             found: Vec::new(),
             dropped: 0,
+            own: (0, 0),
             anchors: String::new(),
             alts: Vec::new(),
             open: None,
@@ -129,24 +135,6 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Where nearly all text of the page is in a `noscript`, that is the page: forums that are
-    /// applications keep their threads there. Its text and links follow the page's own.
-    fn show_noscript(&mut self) {
-        let source = std::mem::take(&mut self.noscript);
-        let shorter_than = |bytes: usize| self.hasher.is_shorter((bytes / 2) as u64);
-        if source.len() < PLAUSIBLY_PAGE
-            || !shorter_than(source.len())
-            || !shorter_than(text_bytes(source))
-        {
-            return;
-        }
-        self.close_link();
-        self.elements = OpenElements::default();
-        self.hasher.gap();
-        self.in_noscript = true;
-        self.source(source);
-    }
-
     fn start(&mut self, tag: Tag, tokens: &Tokens<'h>) {
         self.unseen = false;
         if tag.name != names::A {
@@ -158,12 +146,9 @@ impl<'h> State<'h> {
                 self.push(tokens);
             }
             names::IMG => self.image(tokens),
-            names::BASE | names::LINK | names::META if self.in_noscript => {}
-            names::NOSCRIPT => {
-                let source = tokens.raw_text();
-                if source.len() >= self.noscript.len() {
-                    self.noscript = source;
-                }
+            names::BASE | names::LINK | names::META if self.says_nothing(tag) => {}
+            names::NOSCRIPT if !self.elements.are_in_template() => {
+                self.keep_noscript(tokens.raw_text());
             }
             names::BASE => self.base = self.base.or_else(|| tokens.attribute("href")),
             names::LINK => self.link(tokens),
@@ -183,6 +168,12 @@ impl<'h> State<'h> {
         }
     }
 
+    /// Whether an element here says nothing of the document: one in a template, which is no part of it, or
+    /// one of a drawing, which has only the name of HTML's.
+    fn says_nothing(&self, tag: Tag) -> bool {
+        self.in_noscript || tag.foreign || self.elements.are_in_template()
+    }
+
     fn end(&mut self, name: Name) {
         self.unseen = false;
         if name != names::TITLE || !std::mem::take(&mut self.drawing_title) {
@@ -198,8 +189,11 @@ impl<'h> State<'h> {
     /// Separates the texts around a tag, if its element does so.
     fn gap(&mut self, name: Name) {
         if name.breaks() {
-            self.hasher.gap();
             self.space = true;
+            if self.links_only {
+                return;
+            }
+            self.hasher.gap();
             if self.hidden.last().is_some_and(|last| !last.is_empty()) {
                 self.hidden.push("");
             }
@@ -217,6 +211,7 @@ impl<'h> State<'h> {
             return;
         }
         if self.elements.hide()
+            && !self.links_only
             && !self.elements.is_template()
             && self.hasher.is_shorter(SUSPICIOUSLY_SHORT)
         {
@@ -255,14 +250,14 @@ impl<'h> State<'h> {
 
     /// Keeps the first title that has text; cut before its references are decoded.
     fn title(&mut self, text: &str) {
-        if self.title.is_none() && !self.in_noscript {
+        if self.title.is_none() && !self.in_noscript && !self.elements.are_in_template() {
             let cut = text.floor_char_boundary(MAX_TITLE_BYTES);
             self.title = Some(text.get(..cut).unwrap_or("").to_owned());
         }
     }
 
     fn visible(&mut self, text: &str) {
-        if !self.elements.hide() {
+        if !self.elements.hide() && !self.links_only {
             self.hasher.push(text);
         }
         if let Some(index) = self.open
@@ -366,10 +361,7 @@ impl<'h> State<'h> {
             }
         }
         let pragma = tag.attribute("http-equiv").unwrap_or("");
-        if self.facts.refresh.is_none()
-            && pragma.trim().eq_ignore_ascii_case("refresh")
-            && !self.elements.are_in_template()
-        {
+        if self.facts.refresh.is_none() && pragma.trim().eq_ignore_ascii_case("refresh") {
             self.facts.refresh = Refresh::parse(&decoded(content));
         }
     }
@@ -397,7 +389,7 @@ impl<'h> State<'h> {
                 .as_ref()
                 .map(|url| key_of(url, KeyRules::default()));
             facts.canonical = canonical.map(Resolved::into_string);
-            facts.links = self.resolve(base, facts.robots.nofollow);
+            (facts.links, facts.noscript_links) = self.resolve(base, facts.robots.nofollow);
         }
         facts.base = base.map_or_else(|| base_url.to_owned(), |base| base.as_str().to_owned());
         facts.title = self
@@ -413,9 +405,12 @@ impl<'h> State<'h> {
         facts
     }
 
-    fn resolve(&self, base: &Base, page_nofollow: bool) -> Links {
-        let text = self.found.len() * base.as_str().len().min(64) + self.anchors.len();
-        let mut links = Links::with_capacity(self.found.len(), text, self.dropped);
+    /// The links of the page, and those of `noscript`s beside it.
+    fn resolve(&self, base: &Base, page_nofollow: bool) -> (Links, Links) {
+        let (own, dropped) = self.own;
+        let text = own * base.as_str().len().min(64) + self.anchors.len();
+        let mut page = Links::with_capacity(own, text, dropped);
+        let mut beside = Links::with_capacity(0, 0, self.dropped - dropped);
         let mut to = Resolved::default();
         let mut alts = self.alts.iter().peekable();
         for (index, found) in self.found.iter().enumerate() {
@@ -424,6 +419,7 @@ impl<'h> State<'h> {
                 label.push(' ');
                 label.push_str(&decoded(alt));
             }
+            let links = if index < own { &mut page } else { &mut beside };
             if !base.join_into(&decoded(found.href), &mut to) {
                 links.dropped += usize::from(base.is_exhausted());
                 continue;
@@ -456,7 +452,7 @@ impl<'h> State<'h> {
                 nofollow,
             });
         }
-        links
+        (page, beside)
     }
 }
 
@@ -471,35 +467,6 @@ fn hides(tag: Tag, tokens: &Tokens<'_>) -> bool {
     tag.hidden
         || tokens.attribute("style").is_some_and(style_hides)
         || (tag.name == names::DIALOG && tokens.attribute("open").is_none())
-}
-
-/// How much visible text a source has, its words one space apart.
-fn text_bytes(html: &str) -> usize {
-    let mut bytes = 0;
-    let mut elements = OpenElements::default();
-    let mut tokens = Tokens::new(html);
-    while let Some(token) = tokens.next() {
-        let text = match token {
-            Token::Start(tag) => {
-                if !tag.empty {
-                    elements.open(tag.name, hides(tag, &tokens));
-                }
-                continue;
-            }
-            Token::End(name) => {
-                elements.close(name);
-                continue;
-            }
-            Token::Text(text) => decoded_text(text),
-            Token::Verbatim(text) => Cow::Borrowed(text),
-            Token::Title(_) => continue,
-        };
-        if !elements.hide() {
-            let words = text.split_whitespace();
-            bytes += words.map(|word| word.len() + 1).sum::<usize>();
-        }
-    }
-    bytes
 }
 
 fn forbids_following(rel: &str) -> bool {

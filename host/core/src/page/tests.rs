@@ -48,6 +48,19 @@ fn title_canonical_robots_and_refresh_are_found() {
 }
 
 #[test]
+fn templates_and_drawings_say_nothing_of_the_page() {
+    let facts = facts(
+        "<template><title>no</title><base href=/no/><link rel=canonical href=no><meta name=robots content=none>\
+         <meta http-equiv=refresh content='0; url=/no'></template><svg><base href=/no/><link rel=canonical href=no /></svg>\
+         <title>yes</title><base href=/yes/><link rel=canonical href=c>text",
+    );
+    assert_eq!(facts.title.as_deref(), Some("yes"));
+    assert_eq!(facts.base, "https://a.example/yes/");
+    assert_eq!(facts.canonical.as_deref(), Some("https://a.example/yes/c"));
+    assert!(facts.robots.all.is_empty() && facts.refresh.is_none());
+}
+
+#[test]
 fn the_title_is_the_first_one_in_rcdata() {
     assert_eq!(
         facts("<svg><title>icon</title></svg><title>page</title>")
@@ -236,6 +249,36 @@ fn the_hash_is_that_of_a_page_in_a_noscript() {
     // Beside a text of its own, a noscript is no page.
     let beside = |last: &str| page(last) + &"<p>Words of the page itself.</p>".repeat(200);
     assert_eq!(hash(&beside("before")), hash(&beside("after")));
+}
+
+#[test]
+fn links_in_a_noscript_beside_the_page_are_told_apart() {
+    let words = "<p>Words of the page itself.</p>".repeat(20);
+    let html = format!(
+        "<noscript><link rel=canonical href=/c><a href=/1 rel=ugc>One</a></noscript>{words}<a href=/2>Two\
+         <noscript><img alt=x></noscript></a><template><noscript><a href=/t>T</a></noscript></template>\
+         <noscript>Switch <template><a href=/u></a></template><a href=/3>Three"
+    );
+    let found = facts(&html);
+    let beside: Vec<_> = found.noscript_links.iter().collect();
+    let told = beside
+        .iter()
+        .map(|link| (link.to, link.anchor, link.nofollow));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            ("https://a.example/1", "One", true),
+            ("https://a.example/3", "Three", false)
+        ]
+    );
+    assert_eq!(targets(&html), ["https://a.example/2"]);
+    assert_eq!(found.canonical, None);
+    let without = format!("{words}<a href=/2>Two</a>");
+    assert_eq!(found.content_hash, hash(&without));
+    let many = "<noscript><a href=x>y</a></noscript>".repeat(MAX_LINKS);
+    let many = facts(&format!("<a href=z>z</a>{many}"));
+    assert_eq!(many.links.len() + many.noscript_links.len(), MAX_LINKS);
+    assert_eq!((many.links.dropped, many.noscript_links.dropped), (0, 1));
 }
 
 #[test]

@@ -31,6 +31,7 @@ use crate::handle::{Fate, RunHandle};
 use crate::webhooks::end_run;
 pub(crate) use helping::help;
 use state::Crawler;
+pub use state::long_crawl_delay;
 
 /// How long requests under way may go on when the process stops.
 const GRACE: Duration = Duration::from_secs(3);

@@ -20,6 +20,8 @@ use crate::entry::host_key;
 const ROBOTS_LIFE: Duration = Duration::from_secs(600);
 /// Files of robots.txt that a run asks for at the same time.
 const MAX_ROBOTS: usize = 64;
+/// Crawl-delays from which on the run tells of them.
+const LONG_DELAY_MS: u64 = 5_000;
 /// Steps of matching robots.txt, of a nanosecond or a few, that the links of a page, a piece of a sitemap
 /// or a round of hosts may take: the run's own task matches them, for about ten milliseconds.
 const MAX_ROBOTS_STEPS: u64 = 8 << 20;
@@ -119,6 +121,16 @@ impl Crawler {
         }
         known.robots = put_off.unwrap_or(Robots::Known(answer, now));
         known.allowed = None;
+        self.note_delay(asked);
+    }
+
+    /// Notes a long Crawl-delay, so that whoever waits for the run learns why.
+    fn note_delay(&mut self, asked: Duration) {
+        let asked = u64::try_from(asked.as_millis()).unwrap_or(u64::MAX);
+        if asked >= LONG_DELAY_MS && self.notes.crawl_delay_ms.is_none_or(|known| known < asked) {
+            self.notes.crawl_delay_ms = Some(asked);
+            self.note();
+        }
     }
 }
 

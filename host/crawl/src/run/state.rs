@@ -54,6 +54,15 @@ pub(super) struct Notes {
     pub(super) skipped: BTreeMap<String, u64>,
     /// Of some page's links not all were taken, because enough others waited.
     pub(super) was_cut: bool,
+    /// The longest Crawl-delay that the run keeps, in milliseconds, if it is long.
+    pub(super) crawl_delay_ms: Option<u64>,
+}
+
+/// The longest Crawl-delay that a run keeps, in milliseconds, by what the engine wrote down of it; `None`
+/// where none is long.
+pub fn long_crawl_delay(engine_state: &str) -> Option<u64> {
+    let notes: Notes = serde_json::from_str(engine_state).ok()?;
+    notes.crawl_delay_ms
 }
 
 /// URLs admitted beyond `max_pages`, in place of those that fail.

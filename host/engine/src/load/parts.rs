@@ -25,7 +25,7 @@ pub(super) struct Parts {
     pub digest: Digest,
     pub limits: Limits,
     pub grants: Arc<EffectivePermissions>,
-    source: Source,
+    pub source: Source,
     cut: Vec<String>,
     input: Option<Schema>,
     loaded_at: SystemTime,

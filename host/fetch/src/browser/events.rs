@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::cdp::Listener;
 use super::filter;
+use super::gate::Gate;
 use super::render::RenderExtras;
 use super::request_headers::send_on;
 use crate::error::Fault;
@@ -72,6 +73,8 @@ pub(super) struct State {
     pub closed: bool,
     /// Headers for some of the page's requests.
     pub extras: Option<RenderExtras>,
+    /// Asks the caller before the page requests another document.
+    pub gate: Option<Gate>,
     /// A navigation led to an error page; its URL.
     pub unreachable: Option<String>,
     /// Requests of the main frame so far that its content may depend on.
@@ -271,6 +274,12 @@ impl Watch {
         look(&mut self.state.lock())
     }
 
+    /// Ends the render, as the page leads to what it may not request.
+    pub fn refuse(&self, fault: Fault) {
+        self.state.lock().refused.get_or_insert(fault);
+        self.changed.notify_waiters();
+    }
+
     /// Waits until `look` returns a value.
     pub async fn until<T>(&self, mut look: impl FnMut(&State) -> Option<T>) -> T {
         loop {
@@ -430,8 +439,13 @@ impl Listener for Watch {
             return Some(("Page.handleJavaScriptDialog", json!({"accept": false})));
         }
         if method == "Fetch.requestPaused" {
-            let extras = self.state.lock().extras.clone();
-            return send_on(params.get(), extras.as_ref());
+            let state = &mut *self.state.lock();
+            let (frame, extras) = (state.frame.as_deref(), state.extras.as_ref());
+            let gate = state.gate.as_mut();
+            if gate.is_some_and(|gate| gate.takes(params.get(), frame, extras)) {
+                return None;
+            }
+            return send_on(params.get(), extras);
         }
         self.apply(method, params.get());
         None

@@ -1,9 +1,12 @@
 //! Headers and cookies of the caller in a page, and what it waits for at the end.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::gate::Gate;
 use super::render::RenderRequest;
 use super::session::{SessionCookies, jar};
 use super::steps::{PictureOptions, Viewport};
@@ -78,11 +81,28 @@ impl Tab {
         }
         let mut others = extras.clone();
         others.headers.retain(|header| !is_cookie(header));
-        if !others.headers.is_empty() {
-            self.watch.with(|state| state.extras = Some(others));
-            let all = json!({"patterns": [{"urlPattern": "*"}]});
-            let _: Ignored = self.connection.call(session, "Fetch.enable", all).await?;
-        }
+        let gate = extras.may_request.clone().map(|may| Gate {
+            own: request.url.clone(),
+            may,
+            connection: self.connection.clone(),
+            session: self.session.clone(),
+            watch: Arc::downgrade(&self.watch),
+            asked: 0,
+        });
+        let stopped = match (others.headers.is_empty(), &gate) {
+            (true, None) => return Ok(()),
+            (true, Some(_)) => json!({"urlPattern": "*", "resourceType": "Document"}),
+            (false, _) => json!({"urlPattern": "*"}),
+        };
+        self.watch.with(|state| {
+            state.gate = gate;
+            state.extras = (!others.headers.is_empty()).then_some(others);
+        });
+        let enable = json!({"patterns": [stopped]});
+        let _: Ignored = self
+            .connection
+            .call(session, "Fetch.enable", enable)
+            .await?;
         Ok(())
     }
 

@@ -2,15 +2,15 @@
 //! request and every tunnel, which interception inside the browser cannot do: WebSockets,
 //! popups, frames of other sites and workers all go through it.
 
+mod counted;
+
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -23,13 +23,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use orbweaver_core::guard::{Rule, Target};
 use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
+use self::counted::Counted;
 use super::tunnel;
 use crate::classify::{self, Stage};
-use crate::client::{Client, Connections, Outgoing, Response as Answer, Stream, outgoing};
+use crate::client::{Client, Connections, Outgoing, Response as Answer, outgoing};
 use crate::error::{Fault, Kind, SubKind};
 use crate::exchange::{check_headers, no_response};
 use crate::fetcher::Fetcher;
@@ -321,49 +321,6 @@ async fn open_tunnel(
         }
     });
     Ok(Response::new(full(String::new())))
-}
-
-/// A stream that counts the bytes in both directions.
-struct Counted {
-    stream: Box<dyn Stream>,
-    shared: Arc<Shared>,
-}
-
-impl AsyncRead for Counted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if matches!(polled, Poll::Ready(Ok(()))) {
-            self.shared.count(buf.filled().len() - before)?;
-        }
-        polled
-    }
-}
-
-impl AsyncWrite for Counted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
-        if let Poll::Ready(Ok(bytes)) = polled {
-            self.shared.count_sent(bytes).map_err(io::Error::other)?;
-        }
-        polled
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
 }
 
 async fn forward(

@@ -12,7 +12,9 @@ mod content;
 mod evaluate;
 mod events;
 mod extras;
+mod faults;
 mod filter;
+mod gate;
 mod meter;
 mod process;
 mod profile;
@@ -35,6 +37,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 pub use config::{BROWSERS, BrowserConfig, Isolation, Sandbox, find_browser};
+pub use gate::MayRequest;
 pub use orbweaver_core::render::WaitFor;
 pub use render::{NoPicture, Receives, RenderExtras, RenderRequest, Rendered};
 pub use session::SessionCookies;
@@ -47,6 +50,7 @@ use crate::fetcher::Fetcher;
 use crate::request::Request;
 use crate::response::{Response, Timings};
 use chromium::Chromium;
+use faults::{busy, cause, outgrown, stopping};
 use render::headers;
 use snapshot::Shot;
 use tab::{Tab, Trouble};
@@ -473,36 +477,4 @@ async fn close_when_idle(pool: Weak<Inner>, browser: Weak<Chromium>) {
             return;
         }
     }
-}
-
-fn busy() -> Fault {
-    Fault::new(
-        Kind::Browser,
-        SubKind::Busy,
-        "too many pages wait to be rendered; try again later",
-    )
-    .retryable()
-}
-
-/// Why a page failed, if `before` pages of the browser had been ended when it began.
-fn cause(browser: &Chromium, before: u32, trouble: Trouble) -> Trouble {
-    match trouble {
-        Trouble::Crashed(_) if browser.is_outgrown() => Trouble::Outgrown,
-        Trouble::Crashed(_) if browser.pages_cut() > before => Trouble::Fault(outgrown()),
-        trouble => trouble,
-    }
-}
-
-fn outgrown() -> Fault {
-    let message = "the page takes more memory in the browser than it may (setting \
-                   rendering.max_memory_mib, of which one page may have half)";
-    Fault::new(Kind::TooLarge, SubKind::Memory, message)
-}
-
-fn stopping() -> Fault {
-    Fault::new(
-        Kind::Browser,
-        SubKind::Unavailable,
-        "the service is stopping",
-    )
 }

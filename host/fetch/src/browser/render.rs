@@ -9,6 +9,7 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_core::render::WaitFor;
 
 use super::events::Answer;
+use super::gate::MayRequest;
 use super::session::SessionCookies;
 use super::steps::{Action, PictureOptions};
 use crate::proxy::ProxyUrl;
@@ -66,6 +67,9 @@ pub struct RenderExtras {
     pub headers: Vec<(String, String)>,
     /// Decides which URLs receive the headers; without it, none does.
     pub receives: Option<Receives>,
+    /// Decides which documents the page may lead to. If it leads to another one, the error is
+    /// [`Kind::Scope`](crate::Kind::Scope), and that one is not requested.
+    pub may_request: Option<MayRequest>,
     /// Cookies of the page's own host: `k=v; k=v`. Those of a `cookie` header join them, if the page's
     /// URL receives headers. Those of an https page are not sent over http.
     pub cookies: Option<String>,

@@ -1,16 +1,18 @@
 //! Makes connections: direct ones, and through a proxy.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{HeaderValue, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
@@ -40,12 +42,50 @@ type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Link>, BoxError>> +
 #[error("no connection in time")]
 pub(crate) struct ConnectTimeout;
 
+/// Servers that answer HTTP/2 with HTTP_1_1_REQUIRED (RFC 9113, section 7), by `host:port`: until then they are
+/// offered HTTP/1.1 alone. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct OldServers(Arc<Mutex<HashMap<String, Instant>>>);
+
+/// How long a server is taken for one that wants HTTP/1.1.
+const OLD: Duration = Duration::from_secs(3_600);
+/// Most such servers that a client knows.
+const MAX_OLD: usize = 256;
+
+impl OldServers {
+    /// Notes the server of a URI.
+    pub fn note(&self, server: &Uri) {
+        let Some(authority) = server.authority() else {
+            return;
+        };
+        let now = Instant::now();
+        let mut known = self.0.lock();
+        if known.len() >= MAX_OLD {
+            known.retain(|_, until| *until > now);
+        }
+        if known.len() >= MAX_OLD {
+            // What is forgotten costs a request.
+            known.clear();
+        }
+        known.insert(authority.as_str().to_owned(), now + OLD);
+    }
+
+    fn has(&self, server: &Uri) -> bool {
+        let known = self.0.lock();
+        let until = server.authority().and_then(|at| known.get(at.as_str()));
+        until.is_some_and(|until| *until > Instant::now())
+    }
+}
+
 /// Connects to servers, or to one proxy.
 #[derive(Clone)]
 pub(crate) struct Connector {
     dial: Dial,
     guarded: Guarded,
     tls: TlsConnector,
+    /// The same without HTTP/2.
+    old_tls: TlsConnector,
+    pub(super) old: OldServers,
     via: Option<Arc<Via>>,
     timeout: Duration,
 }
@@ -104,6 +144,8 @@ impl Connector {
         // A proxy's own TLS has no ALPN: requests to it are HTTP/1.1.
         let mut plain = ClientConfig::clone(&tls);
         plain.alpn_protocols.clear();
+        let mut old = ClientConfig::clone(&tls);
+        old.alpn_protocols.retain(|name| name != b"h2");
         Ok(Self {
             dial: Dial {
                 tcp,
@@ -112,6 +154,8 @@ impl Connector {
             },
             guarded: guarded.clone(),
             tls: TlsConnector::from(tls),
+            old_tls: TlsConnector::from(Arc::new(old)),
+            old: OldServers::default(),
             via: proxy.map(Via::of).transpose()?.map(Arc::new),
             timeout,
         })
@@ -146,7 +190,11 @@ impl Connector {
         if !is_tls {
             return Ok(link);
         }
-        inside_tls(&self.tls, &to, link).await
+        let tls = match self.old.has(&to) {
+            true => &self.old_tls,
+            false => &self.tls,
+        };
+        inside_tls(tls, &to, link).await
     }
 
     /// A connection through a SOCKS proxy, which gets checked addresses instead of the target's name.

@@ -13,7 +13,7 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use url::Url;
 
-use super::connect::Connector;
+use super::connect::{Connector, OldServers};
 use super::link::{Info, Meter};
 use crate::error::{Fault, Kind};
 
@@ -53,6 +53,8 @@ pub(crate) struct Client {
     pub(super) hyper: legacy::Client<Connector, Full<Bytes>>,
     /// For plain requests to an HTTP proxy.
     pub(super) authorization: Option<HeaderValue>,
+    /// The servers that its connector offers HTTP/1.1 alone.
+    pub(super) old: OldServers,
 }
 
 impl Client {
@@ -72,6 +74,7 @@ impl Client {
                 .or_insert_with(|| authorization.clone());
         }
         let mut resends = 0;
+        let uri = request.uri().clone();
         loop {
             let mut request = request.clone();
             let mut watch = Watch {
@@ -87,23 +90,37 @@ impl Client {
                     return Ok(Response::of(response));
                 }
                 Err(error) if resends < RESENDS && is_unread(&error) => resends += 1,
+                Err(error) if resends < RESENDS && wants_http1(&error) => {
+                    resends += 1;
+                    self.old.note(&uri);
+                    watch.poison();
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 }
 
+/// What the server says of the request over HTTP/2, if it ended it.
+fn told(error: &legacy::Error) -> Option<&h2::Error> {
+    let cause = error.source().and_then(Error::source);
+    let h2 = cause.and_then(|cause| cause.downcast_ref::<h2::Error>());
+    h2.filter(|h2| h2.is_remote())
+}
+
 /// Whether the server says that it did not read the request (RFC 9113, sections 6.8 and 8.7).
 fn is_unread(error: &legacy::Error) -> bool {
-    let h2 = error
-        .source()
-        .and_then(Error::source)
-        .and_then(|cause| cause.downcast_ref::<h2::Error>());
-    h2.filter(|h2| h2.is_remote()).is_some_and(|h2| {
+    told(error).is_some_and(|h2| {
         let reason = h2.reason();
         (h2.is_go_away() && reason == Some(h2::Reason::NO_ERROR))
             || (h2.is_reset() && reason == Some(h2::Reason::REFUSED_STREAM))
     })
+}
+
+/// Whether the server wants the request over HTTP/1.1 instead, as some do that know users by their
+/// connection or certificate (RFC 9113, section 7).
+fn wants_http1(error: &legacy::Error) -> bool {
+    told(error).is_some_and(|h2| h2.reason() == Some(h2::Reason::HTTP_1_1_REQUIRED))
 }
 
 /// Tells what a request's connection has received if there is no response.
@@ -112,6 +129,18 @@ struct Watch<'a> {
     /// Neither a response nor an error has come.
     is_silent: bool,
     wasted: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Watch<'_> {
+    /// Has no other request use the connection.
+    fn poison(&self) {
+        let connection = self.connection.as_ref();
+        if let Some(connection) = connection
+            && let Some(connected) = connection.connection_metadata().as_ref()
+        {
+            connected.poison();
+        }
+    }
 }
 
 impl Drop for Watch<'_> {

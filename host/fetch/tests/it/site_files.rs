@@ -422,7 +422,11 @@ async fn robots_txt_is_asked_for_in_the_way_of_the_page() {
     let direct = one.fetch(polite("/echo", None)).await.unwrap_err();
     assert_eq!(direct.kind, Kind::Connect);
     // A proxy that does not work is the cause, not a robots.txt.
-    let dead = nowhere().replace("http:", "socks5:");
-    let error = one.fetch(polite("/echo", Some(&dead))).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Proxy, "{error}");
+    for scheme in ["socks5:", "http:"] {
+        let dead = nowhere().replace("http:", scheme);
+        let error = one.fetch(polite("/echo", Some(&dead))).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Proxy, "{error}");
+        let says = "the proxy gives no connection: ";
+        assert!(error.message.starts_with(says), "{error}");
+    }
 }

@@ -1,7 +1,7 @@
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{FetchConfig, Fetcher, Method, Request, SubKind};
-use orbweaver_origin::{Certificates, Flaw, TlsOrigin};
+use orbweaver_origin::{Certificates, Flaw, Proxy, TlsOrigin};
 
 use crate::support::{config, config_with, get, with_config};
 
@@ -155,6 +155,54 @@ async fn requests_of_one_project_without_answer_keep_no_other_project_waiting() 
     tokio::select! {
         ended = get(&first, &url) => panic!("{ended:?}"),
         answer = answer => assert_eq!(answer.unwrap().body, "secure"),
+    }
+}
+
+#[tokio::test]
+async fn requests_through_a_proxy_keep_no_other_project_waiting_either() {
+    let certificates = Certificates::new().unwrap();
+    let origin = TlsOrigin::start(&certificates, Flaw::Http2Silence)
+        .await
+        .unwrap();
+    let proxy = Proxy::http(origin.address()).await.unwrap();
+    let fetcher = with_config(FetchConfig {
+        extra_roots: vec![certificates.root()],
+        ..config_with(|limits| limits.first_byte_ms = Millis(10_000))
+    });
+    let request = Request {
+        proxy: Some(proxy.url().parse().unwrap()),
+        ..Request::get(origin.url("127.0.0.1"))
+    };
+    let first = fetcher.of_project(ProjectId(1));
+    let second = fetcher.of_project(ProjectId(2));
+    let answer = async {
+        while origin.requests() == 0 {
+            tokio::task::yield_now().await;
+        }
+        second.fetch(request.clone()).await
+    };
+    tokio::select! {
+        ended = first.fetch(request.clone()) => panic!("{ended:?}"),
+        answer = answer => assert_eq!(answer.unwrap().body, "secure"),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_wants_http1_gets_it_at_once_and_from_then_on() {
+    let (fetcher, origin) = served(Flaw::Http2Unwanted).await;
+    let url = origin.url("secure.example");
+    for project in [1, 1, 2] {
+        let fetcher = fetcher.of_project(ProjectId(project));
+        let post = Request {
+            body: Some("x".into()),
+            ..Request::new(Method::POST, url.clone())
+        };
+        for request in [Request::get(url.clone()), post] {
+            assert_eq!(fetcher.fetch(request).await.unwrap().body, "secure");
+        }
+        // A project learns it by its first request.
+        let asked = usize::try_from(project).unwrap();
+        assert_eq!(origin.requests(), asked);
     }
 }
 

@@ -149,7 +149,9 @@ impl Registry {
         );
         let known = self.granted.lock().get(&key).cloned();
         let first = self.request(call, known.filter(|_| is_home)).await?;
-        if first.status != 401 || !is_home {
+        // Where the registry leads to, somebody else would name who gets its password.
+        let is_its_own = Url::parse(&first.final_url).is_ok_and(|at| at.origin() == home.origin());
+        if first.status != 401 || !is_home || !is_its_own {
             return Ok(first);
         }
         let challenge = first.headers.get("www-authenticate").unwrap_or_default();

@@ -77,7 +77,11 @@ impl Cloud {
                     best = Some(loaded);
                 }
                 // The guard's refusal applies to every backend.
-                Err(error @ (ScanError::Refused(_) | ScanError::Internal(_))) => return Err(error),
+                Err(
+                    error @ (ScanError::Refused(_)
+                    | ScanError::Unavailable(_)
+                    | ScanError::Internal(_)),
+                ) => return Err(error),
                 Err(error) => {
                     tracing::info!(cloud.backend = backend, cloud.verdict = %error, "a backend failed");
                     tried.push(format!("{step_name}: {error}"));
@@ -174,7 +178,11 @@ impl Cloud {
                     }
                     best = Some(loaded);
                 }
-                Err(error @ (ScanError::Refused(_) | ScanError::Internal(_))) => return Err(error),
+                Err(
+                    error @ (ScanError::Refused(_)
+                    | ScanError::Unavailable(_)
+                    | ScanError::Internal(_)),
+                ) => return Err(error),
                 Err(error) => last = Some(error),
             }
         }

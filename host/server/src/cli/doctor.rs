@@ -5,12 +5,12 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
 use orbweaver_engine::{Engine, has_bundle};
 use orbweaver_store::{Store, StoreError};
 
 use super::out::out;
-use super::serve::NO_SETTING;
 use super::{Common, ready};
 use crate::blobs;
 use crate::config::{Config, PROGRAM};
@@ -59,11 +59,10 @@ impl Doctor {
             tls(&config),
         ];
         let misnamed = loaded.misnamed.iter();
-        findings.extend(
-            misnamed.map(|variable| {
-                finding("variable", State::Less, format!("{variable}: {NO_SETTING}"))
-            }),
-        );
+        findings.extend(misnamed.map(|it| {
+            let says = format!("{}: {it}", it.variable);
+            finding("variable", State::Less, says)
+        }));
         let insecure = insecure_settings(&config).into_iter();
         findings.extend(insecure.map(|it| finding(it.name, State::Open, it.message)));
         for Finding { what, state, says } in &findings {
@@ -112,8 +111,9 @@ async fn database(config: &Config) -> Finding {
             let projects = store.projects().await.map_or(0, |projects| projects.len());
             let kind = store.kind();
             let secret = has_its_secret(config, &store).await;
+            let written = store.try_write().await;
             store.close().await;
-            match secret {
+            match secret.and(written.context("it cannot be written to")) {
                 Ok(()) => finding(
                     what,
                     State::Good,

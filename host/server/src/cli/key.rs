@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use orbweaver_store::{ApiKey, KeyState, Revoked, Store};
 
 use super::Common;
-use super::out::out;
+use super::out::{out, shown};
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::new_key::FreshKey;
 
@@ -102,7 +102,7 @@ impl List {
                 time(Some(key.created_at)),
                 time(key.last_used_at),
                 time(key.revoked_at.or(key.expires_at)),
-                key.label.as_deref().unwrap_or("-"),
+                shown(key.label.as_deref().unwrap_or("-")),
             )?;
         }
         if self.history {

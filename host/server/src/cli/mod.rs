@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod blobs;
+mod compile_plugin;
 mod config;
 mod crawl;
 mod doctor;
@@ -148,6 +149,9 @@ enum Command {
     /// Write manual pages, one for each command.
     #[command(hide = true)]
     Manual(shell::Manual),
+    /// Compile a plugin for the service that starts this.
+    #[command(hide = true)]
+    CompilePlugin(compile_plugin::CompilePlugin),
 }
 
 /// Name of the command line as the actor in the history of keys.
@@ -174,7 +178,8 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if out::nobody_reads(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("orbweaver: {error:#}");
+            // It may quote a service, a plugin or a file.
+            eprintln!("orbweaver: {}", out::shown_lines(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }
@@ -202,6 +207,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Ready(command) => command.run(&cli.common).await,
             Command::Completions(command) => command.run(),
             Command::Manual(command) => command.run(),
+            Command::CompilePlugin(command) => Ok(command.run()),
         }
     });
     // Abandoned blocking work must not keep the process alive.

@@ -60,6 +60,11 @@ pub(super) fn shown(text: &str) -> String {
     shown
 }
 
+/// The same of a text of several lines, such as an error that quotes a file.
+pub(super) fn shown_lines(text: &str) -> String {
+    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+}
+
 /// Whether a command failed only because the reader closed its output.
 pub(super) fn nobody_reads(error: &anyhow::Error) -> bool {
     error
@@ -89,5 +94,6 @@ mod tests {
             shown("\u{1b}[8m1.0\n\u{202e}\u{9b}2J"),
             r"\u{1b}[8m1.0\u{a}\u{202e}\u{9b}2J"
         );
+        assert_eq!(shown_lines("a\u{1b}[8m\nb"), "a\\u{1b}[8m\nb");
     }
 }

@@ -9,6 +9,7 @@ use orbweaver_store::{CloudMode, KeyHash, NewKey, NewProject, ProjectChange, Sto
 
 use super::Common;
 use super::out::out;
+use orbweaver_accounts::bootstrap;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::key;
 use orbweaver_accounts::project_name::is_project_name;
@@ -113,6 +114,12 @@ impl Create {
         if !is_project_name(&self.name) {
             bail!("the name must be 1 to 64 letters, digits, underscores and hyphens");
         }
+        let clock = Clock::system();
+        if self.name != bootstrap::PROJECT {
+            // The first project of a database is the administrator's, which this one is not. The service's
+            // first start makes the administrator's key.
+            bootstrap::project_alone(store, &clock).await?;
+        }
         let key = key::generate()?;
         let project = NewProject {
             name: &self.name,
@@ -124,7 +131,7 @@ impl Create {
             },
             actor: super::ACTOR,
         };
-        match store.create_project(&project, Clock::system().now()).await {
+        match store.create_project(&project, clock.now()).await {
             Ok(_) => {}
             Err(StoreError::Exists(_)) => {
                 bail!(

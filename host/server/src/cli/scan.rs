@@ -358,8 +358,12 @@ fn extractor_file(plugins: &EngineConfig, role: &str) -> String {
     file_name(Kind::Extractor, name)
 }
 
+/// A link's line. Its text is without control characters, as in Markdown: the line may go to a terminal.
 fn line(link: &Value) -> String {
-    let text = |name: &str| link.get(name).and_then(Value::as_str).unwrap_or_default();
+    let text = |name: &str| {
+        let text = link.get(name).and_then(Value::as_str).unwrap_or_default();
+        text.replace(char::is_control, "")
+    };
     format!("{}\t{}", text("to"), text("anchor"))
 }
 

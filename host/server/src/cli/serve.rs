@@ -9,7 +9,7 @@ use clap::Args;
 use super::Common;
 use super::doctor;
 use super::out::{OutError, out};
-use crate::config::{Config, load};
+use crate::config::{Config, PROGRAM, load};
 use crate::insecure_settings::insecure_settings;
 use crate::listen::open_files;
 use crate::serve::{Running, StopSignals};
@@ -19,10 +19,6 @@ use crate::{serve, service, telemetry};
 use orbweaver_accounts::bootstrap::{self, FirstStart};
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::secret::Secret;
-
-/// What is said of a variable that sets nothing.
-pub(super) const NO_SETTING: &str =
-    "this variable sets nothing: there is no setting of its name; `orbweaver config` lists them";
 
 /// Serve the API. The first start on an empty database creates project `default` and
 /// prints its key.
@@ -56,14 +52,16 @@ impl Serve {
         flags.set("tls_key", self.tls_key);
         flags.set("roles", self.roles);
         let loaded = load(common.config.as_deref(), flags)?;
-        let config = loaded.config;
+        let mut config = loaded.config;
+        // Without /proc, as in some chroots, uploads are compiled in this process.
+        config.plugins.compiler = Some(PathBuf::from(PROGRAM)).filter(|program| program.exists());
         let traces = Traces::from_env()?;
         match &traces {
             None => telemetry::start_logs(&config.log)?,
             Some(traces) => telemetry::start_logs_and_traces(&config.log, traces)?,
         }
-        for variable in loaded.misnamed {
-            tracing::warn!(variable, "{NO_SETTING}");
+        for misnamed in loaded.misnamed {
+            tracing::warn!(variable = misnamed.variable, "{misnamed}");
         }
         let metrics = telemetry::start_metrics()?;
         open_files::raise();

@@ -9,7 +9,7 @@ use figment::{Figment, Metadata, Profile, Provider};
 
 use super::explain::explain;
 use super::settings::Config;
-use super::sources::{Unsetting, Variables, misnamed};
+use super::sources::{Misnamed, Unsetting, Variables, misnamed};
 
 /// Settings from the command line: top-level name and value.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ pub struct Loaded {
     /// The validated configuration.
     pub config: Config,
     /// Variables that look as if they were to set something, and do not.
-    pub misnamed: Vec<String>,
+    pub misnamed: Vec<Misnamed>,
     figment: Figment,
 }
 
@@ -288,7 +288,18 @@ mod tests {
                 // Of other programs, as of Kubernetes.
                 ("ORBWEAVER_FIXTURES", "elsewhere"),
                 ("ORBWEAVER_SERVICE_HOST", "10.0.0.1"),
+                ("ORBWEAVER_SERVICE_PORT_HTTP", "8080"),
+                ("ORBWEAVER_PORT", "tcp://10.0.0.1:8080"),
                 ("ORBWEAVER_PORT_8080_TCP_ADDR", "10.0.0.1"),
+                // Of the command line, the clients and the images.
+                ("ORBWEAVER_CONFIG", "orbweaver.toml"),
+                ("ORBWEAVER_KEY", "orb_1"),
+                ("ORBWEAVER_URL", "http://127.0.0.1:8080"),
+                ("ORBWEAVER_SERVER", "http://127.0.0.1:8080"),
+                ("ORBWEAVER_BINARY", "orbweaver"),
+                ("ORBWEAVER_IMAGE", "orbweaver"),
+                ("ORBWEAVER_REGISTRY_USER", "me"),
+                ("ORBWEAVER_REGISTRY_PASSWORD", "hidden"),
             ] {
                 jail.set_env(name, value);
             }
@@ -296,9 +307,35 @@ mod tests {
             assert!(misnamed.is_empty(), "{misnamed:?}");
             jail.set_env("ORBWEAVER_CRAWLS__RUNS", "3");
             jail.set_env("ORBWEAVER_SECRETKEY", "hidden");
-            let mut misnamed = load(None, Flags::default()).unwrap().misnamed;
+            jail.set_env("ORBWEAVER_LISEN", "127.0.0.1:3");
+            jail.set_env("ORBWEAVER_CRAWL_MAX_WAIT_MS", "3");
+            jail.set_env("ORBWEAVER_TEIRS__GOLD__PAGES_PER_DAY", "3");
+            jail.set_env("ORBWEAVER_QUEUE__LENGTH", "3");
+            let misnamed = load(None, Flags::default()).unwrap().misnamed;
+            let mut misnamed: Vec<(String, Option<String>)> = misnamed
+                .into_iter()
+                .map(|it| (it.variable, it.nearest))
+                .collect();
             misnamed.sort();
-            assert_eq!(misnamed, ["ORBWEAVER_CRAWLS__RUNS", "ORBWEAVER_SECRETKEY"]);
+            let expected = [
+                ("ORBWEAVER_CRAWLS__RUNS", "ORBWEAVER_CRAWL__RUNS"),
+                (
+                    "ORBWEAVER_CRAWL_MAX_WAIT_MS",
+                    "ORBWEAVER_CRAWL__MAX_WAIT_MS",
+                ),
+                ("ORBWEAVER_LISEN", "ORBWEAVER_LISTEN"),
+                ("ORBWEAVER_QUEUE__LENGTH", ""),
+                ("ORBWEAVER_SECRETKEY", "ORBWEAVER_SECRET_KEY"),
+                (
+                    "ORBWEAVER_TEIRS__GOLD__PAGES_PER_DAY",
+                    "ORBWEAVER_TIERS__GOLD__PAGES_PER_DAY",
+                ),
+            ]
+            .map(|(name, nearest)| {
+                let nearest = (!nearest.is_empty()).then(|| nearest.to_owned());
+                (name.to_owned(), nearest)
+            });
+            assert_eq!(misnamed, expected);
             Ok(())
         });
     }

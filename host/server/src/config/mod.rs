@@ -14,3 +14,4 @@ pub use reference::reference;
 pub use settings::{
     Config, DatabaseConfig, LogConfig, LogFormat, MetricsConfig, PROGRAM, RegistryConfig, Role,
 };
+pub use sources::Misnamed;

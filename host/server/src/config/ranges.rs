@@ -42,6 +42,10 @@ pub(super) fn check(config: &Config) -> Result<(), InvalidSetting> {
             "plugins.compile_timeout_ms",
             config.plugins.compile_timeout_ms.0,
         ),
+        (
+            "plugins.compile_memory_mib",
+            config.plugins.compile_memory_mib,
+        ),
         ("rendering.launch_ms", rendering.launch_ms.0),
         ("rendering.max_memory_mib", rendering.max_memory_mib),
         ("rendering.max_page_bytes", rendering.max_page_bytes),

@@ -2,11 +2,14 @@
 //! texts, which unset a setting.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use figment::providers::Env;
 use figment::value::{Dict, Empty, Map, Value};
 use figment::{Error, Metadata, Profile, Provider};
 use orbweaver_core::setting::join;
+
+use super::load::variable;
 
 /// Prefix of the variables.
 const PREFIX: &str = "ORBWEAVER_";
@@ -21,23 +24,78 @@ const NEVER_EMPTY: [&str; 6] = [
     "tls_key",
 ];
 
+/// Most letters in which a variable may differ from the one that was meant; of a short name one less.
+const MOST_WRONG: usize = 2;
+
+/// A variable that looks as if it were to set something, and does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misnamed {
+    /// Its name.
+    pub variable: String,
+    /// The variable that was probably meant.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for Misnamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this variable sets nothing: there is no setting of its name; ")?;
+        match &self.nearest {
+            Some(nearest) => write!(f, "{nearest} may be meant"),
+            None => f.write_str("`orbweaver config` lists them"),
+        }
+    }
+}
+
 /// Variables of this process that look as if they were to set something, and do not: of a section that is not
-/// there, and like a setting but for its underscores.
-pub(super) fn misnamed(defaults: &serde_json::Value) -> Vec<String> {
-    let plain = |name: &str| name.replace('_', "");
-    let settings = defaults.as_object().into_iter().flatten();
-    let settings: Vec<String> = settings.map(|(name, _)| plain(name)).collect();
-    let is_misnamed = |path: &str| {
-        let section = path.split_once("__").map(|(section, _)| section);
-        defaults.get(section.unwrap_or(path)).is_none()
-            && (section.is_some() || settings.contains(&plain(path)))
-    };
+/// there, and like a setting but for its underscores or a letter or two.
+pub(super) fn misnamed(defaults: &serde_json::Value) -> Vec<Misnamed> {
+    let mut settings = Vec::new();
+    paths(defaults, "", &mut settings);
     let env = Env::prefixed(PREFIX);
     let names = env.iter().map(|(path, _)| path.as_str().to_owned());
-    names
-        .filter(|path| is_misnamed(path))
-        .map(|path| format!("{PREFIX}{}", path.to_ascii_uppercase()))
-        .collect()
+    let named = names.filter_map(|name| {
+        let section = name.split_once("__").map(|(section, _)| section);
+        if defaults.get(section.unwrap_or(&name)).is_some() {
+            return None;
+        }
+        let nearest = nearest(&name, &settings).or_else(|| {
+            // A setting of a table whose names are free, such as a tier.
+            let (section, rest) = name.split_once("__")?;
+            let sections = settings.iter().filter(|path| !path.contains('.'));
+            let section = nearest(section, sections)?;
+            Some(format!("{section}.{}", rest.replace("__", ".")))
+        });
+        (section.is_some() || nearest.is_some()).then(|| Misnamed {
+            variable: format!("{PREFIX}{}", name.to_ascii_uppercase()),
+            nearest: nearest.as_deref().map(variable),
+        })
+    });
+    named.collect()
+}
+
+/// The paths of all settings, tables included.
+fn paths(settings: &serde_json::Value, prefix: &str, found: &mut Vec<String>) {
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        let path = join(prefix, name);
+        paths(value, &path, found);
+        found.push(path);
+    }
+}
+
+/// The setting that a name is like.
+fn nearest<'s>(name: &str, settings: impl IntoIterator<Item = &'s String>) -> Option<String> {
+    let plain = |name: &str| name.replace(['_', '.'], "");
+    let name = plain(name);
+    let most = match name.len() {
+        0..=5 => MOST_WRONG - 1,
+        _ => MOST_WRONG,
+    };
+    let differ = |path: &String| strsim::osa_distance(&name, &plain(path));
+    let nearest = settings
+        .into_iter()
+        .map(|path| (differ(path), path))
+        .min()?;
+    (nearest.0 <= most).then(|| nearest.1.clone())
 }
 
 /// The `ORBWEAVER_…` variables. What looks like a number, a truth value, a list or a table is taken for

@@ -26,4 +26,4 @@ pub use frontier::{FrontierChange, FrontierRow, KnownRow, LentUrl, NewFrontier};
 pub use hosts::HostSlot;
 pub use keys::KeyUse;
 pub use notes::{FailurePlace, NewNote, NoteKind, RunFailure, RunNote};
-pub use skipped::{DuplicateUrl, SkippedPlace, SkippedUrl};
+pub use skipped::{DuplicatePage, DuplicateUrl, SkippedPlace, SkippedUrl};

@@ -55,6 +55,26 @@ impl SkippedPlace {
     pub const START: Self = Self::Hook(i64::MIN);
 }
 
+/// The page to which a duplicate leads.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx_macros::FromRow)]
+pub struct DuplicatePage {
+    id: i64,
+    /// The URL under which it is stored.
+    pub url: String,
+    key_hash: Option<i64>,
+    asked: Option<String>,
+}
+
+impl DuplicatePage {
+    /// The URL that leads to it: that of the duplicate, or, if that is the page's own, the URL that was
+    /// fetched instead and redirects to it.
+    pub fn led_from(&self, duplicate: DuplicateUrl) -> String {
+        let is_own = self.key_hash == Some(duplicate.key_hash.cast_signed());
+        let asked = self.asked.clone().filter(|_| is_own);
+        asked.unwrap_or(duplicate.url)
+    }
+}
+
 #[derive(sqlx_macros::FromRow)]
 struct DuplicateRow {
     seq: i64,
@@ -145,5 +165,39 @@ impl Store {
         let page = |from: u64| Some((from, PageId(*pages.get(&from)?)));
         let found = redirects.into_iter().filter_map(|(from, _)| page(from));
         Ok(found.collect())
+    }
+
+    /// These pages of a run, to which duplicates lead.
+    #[crate::boxed]
+    pub async fn run_duplicate_pages(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        pages: &[PageId],
+    ) -> Result<HashMap<PageId, DuplicatePage>, StoreError> {
+        let mut found = HashMap::with_capacity(pages.len());
+        for piece in pages.chunks(500) {
+            let rows: Vec<DuplicatePage> = read_replica!(self, pool => {
+                let mut query = sqlx::QueryBuilder::new(
+                    "SELECT p.id, p.url, p.key_hash, f.url AS asked
+                     FROM pages p LEFT JOIN frontier f
+                       ON f.project_id = p.project_id AND f.run_id = p.run_id AND f.seq = p.seq
+                     WHERE p.run_id = ",
+                );
+                query
+                    .push_bind(run.get())
+                    .push(" AND p.project_id = ")
+                    .push_bind(project.get())
+                    .push(" AND p.id IN (");
+                let mut list = query.separated(", ");
+                for page in piece {
+                    list.push_bind(page.get());
+                }
+                query.push(")");
+                query.build_query_as().fetch_all(pool).await?
+            });
+            found.extend(rows.into_iter().map(|row| (PageId(row.id), row)));
+        }
+        Ok(found)
     }
 }

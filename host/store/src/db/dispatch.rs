@@ -12,6 +12,7 @@ use super::checkpoint::Checkpoints;
 use super::write::WriteConnection;
 use crate::error::StoreError;
 use crate::presence::Presence;
+use crate::refusals::Refusals;
 
 /// The database in use. SQLite has a single connection for writes, so that writers wait for it
 /// instead of failing with "database is locked".
@@ -29,6 +30,7 @@ pub(crate) struct Lite {
     /// Number of commits so far, except those of request logs alone.
     pub(crate) changes: Arc<AtomicU64>,
     pub(crate) presence: Presence,
+    pub(crate) refusals: Arc<Refusals>,
 }
 
 impl Lite {
@@ -188,7 +190,10 @@ macro_rules! transact {
             $crate::db::Db::Lite(lite) => {
                 use sqlx::Connection as _;
                 let (turn, mut connection) = lite.write.acquire().await?;
-                let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+                let begun = connection.begin_with("BEGIN IMMEDIATE").await;
+                let begun = begun.map_err($crate::StoreError::from);
+                lite.refusals.note_failure(&begun);
+                let mut transaction = begun?;
                 let result: Result<_, $crate::StoreError> = async {
                     #[allow(unused_imports, reason = "the body may use only its own statements")]
                     use $crate::sql::lite as sql;
@@ -215,6 +220,7 @@ macro_rules! transact {
                 } else {
                     connection.close_on_drop();
                 }
+                lite.refusals.note(&result);
                 result
             }
             $crate::db::Db::Pg(pool) => {

@@ -152,14 +152,20 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         checkpoints: Arc::new(checkpoints),
         changes: Arc::new(AtomicU64::new(0)),
         presence: Presence::at(&file),
+        refusals: Arc::default(),
     }))
 }
 
 async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
     let cannot_connect = |what: &'static str| {
-        move |error| {
+        move |error: sqlx::Error| {
+            // sqlx adds a line of PostgreSQL's own source, which looks like one of a file here.
+            let why = match &error {
+                sqlx::Error::Database(said) => said.message().to_owned(),
+                other => other.to_string(),
+            };
             StoreError::Open(format!(
-                "cannot connect to PostgreSQL at {what}: {error}; check that it runs, and the user \
+                "cannot connect to PostgreSQL at {what}: {why}; check that it runs, and the user \
                  and database in the URL"
             ))
         }

@@ -290,6 +290,22 @@ impl Store {
         row.map(Run::try_from).transpose()
     }
 
+    /// What the engine wrote down of a run of the project, to go on with it: a JSON object.
+    #[crate::boxed]
+    pub async fn engine_state(
+        &self,
+        project: ProjectId,
+        id: RunId,
+    ) -> Result<Option<String>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_scalar("SELECT engine_state FROM runs WHERE id = $1 AND project_id = $2")
+                .bind(id.get())
+                .bind(project.get())
+                .fetch_optional(pool)
+                .await?)
+        })
+    }
+
     /// Runs of the project, newest first.
     #[crate::boxed]
     pub async fn runs(

@@ -115,6 +115,14 @@ async fn a_wrong_address_is_explained() {
     }
 }
 
+#[tokio::test]
+async fn what_postgresql_refuses_is_told_in_its_words() {
+    let mut options = crate::support::postgres_without_schema();
+    options.url = options.url.replacen("/test", "/no_such_test", 1);
+    let error = Store::open(&options).await.unwrap_err().to_string();
+    assert!(error.contains("\" does not exist; check"), "{error}");
+}
+
 async fn the_first_project_is_the_administrator(options: Options) {
     let store = open(&options).await;
     project(&store, "first").await;

@@ -91,7 +91,12 @@ fn is_named(node: Node<'_>) -> bool {
 }
 
 fn is_sized(node: Node<'_>) -> bool {
-    if node.has_attr(attr::WIDTH) && node.has_attr(attr::HEIGHT) {
+    // "auto" and the like are no dimensions (HTML, section 2.3.4.4).
+    let measures = |id| {
+        let value = node.attr(id).map(str::trim_ascii_start);
+        value.is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    if measures(attr::WIDTH) && measures(attr::HEIGHT) {
         return true;
     }
     let style = node.attr(attr::STYLE).unwrap_or("");

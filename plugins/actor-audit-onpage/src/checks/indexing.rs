@@ -4,6 +4,7 @@ use orbweaver_sdk::dom::{attr, tag};
 use orbweaver_sdk::head::hreflang;
 use orbweaver_sdk::robots::{self, Directive};
 
+use super::expiry;
 use crate::facts::{Facts, opening};
 use crate::report::Report;
 use crate::robots_file::RobotsFile;
@@ -85,10 +86,16 @@ pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report)
             .filter(|d| names.iter().any(|name| d.is(name)));
         found.map(|d| written(d)).collect()
     };
+    // The server's own clock: where it sends none, nobody here knows the time.
+    let now = facts.page.header("date").unwrap_or("");
+    let dated = search.iter().filter(|d| d.is("unavailable_after"));
+    let over = dated
+        .filter(|d| d.value.is_some_and(|date| expiry::is_over(date, now)))
+        .map(|d| written(d));
     report.add_all(
         &rules::NOINDEX,
         "The page is noindex, so search engines do not show it. Remove the directive if the page should be found.",
-        words(&["noindex", "none"]),
+        words(&["noindex", "none"]).into_iter().chain(over),
     );
     report.add_all(
         &rules::NOFOLLOW_PAGE,

@@ -19,7 +19,7 @@ struct Version<'p> {
 
 /// Checks language and versions.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
-    match facts.head.lang {
+    match facts.lang() {
         None => report.add(
             &rules::LANG_MISSING,
             "The html element has no lang, so screen readers and translators guess the language. Add it.",
@@ -114,7 +114,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
     if own.is_empty() {
         report.add(&rules::HREFLANG_SELF, "The hreflang links do not include the page itself, so search engines ignore them. Add a link to this page.");
     }
-    if let Some(lang) = facts.head.lang {
+    if let Some(lang) = facts.lang() {
         let other = own.iter().filter(|v| !is_default(v.code));
         let codes: Vec<&str> = other.map(|v| v.code).collect();
         if !codes.is_empty() && !codes.iter().any(|code| is_same_language(code, lang)) {

@@ -4,6 +4,7 @@ mod address;
 mod canonical;
 mod content;
 mod data;
+mod expiry;
 mod headings;
 mod images;
 mod indexing;

@@ -1,11 +1,15 @@
 //! Dates that people write, found in a text.
 
+mod calendars;
 mod numbers;
 
 use super::Manner;
 use super::months::month;
 use super::stamp::{is_date, iso};
+use calendars::{month_of_two, of_era, solar};
 use numbers::{numbers, short_year};
+
+pub use calendars::is_solar;
 
 /// How much of a text is searched, in bytes.
 const MAX_BYTES: usize = 400;
@@ -38,7 +42,8 @@ pub fn find(text: &str, manner: Manner<'_>) -> Option<Found> {
     (0..pieces.len()).find_map(|at| {
         let rest = pieces.get(at..)?;
         stamp(text, rest)
-            .or_else(|| marked(rest))
+            .or_else(|| of_era(rest).or_else(|| marked(rest)))
+            .or_else(|| solar(rest, manner))
             .or_else(|| named(rest, manner))
             .or_else(|| numbers(rest, manner))
     })
@@ -267,7 +272,7 @@ fn named(rest: &[Piece<'_>], manner: Manner<'_>) -> Option<Found> {
     if let Some(found) = with_time_inside(rest, manner) {
         return Some(found);
     }
-    for piece in rest.iter().take(SPAN) {
+    for (at, piece) in rest.iter().take(SPAN).enumerate() {
         if piece.gap.contains(['\n', '|', '·', '•']) && piece.start != first.start {
             return None;
         }
@@ -284,7 +289,9 @@ fn named(rest: &[Piece<'_>], manner: Manner<'_>) -> Option<Found> {
             Kind::Word(word) => match month(word, manner.language).filter(|_| name.is_none()) {
                 Some(found) => name = Some(u32::from(found)),
                 None if is_between(word) => {}
-                None => return None,
+                None => {
+                    name = Some(month_of_two(word, rest.get(at + 1)).filter(|_| name.is_none())?)
+                }
             },
         }
         if let (Some(month), Some(day), Some(year)) = (name, day, year) {
@@ -354,6 +361,9 @@ fn is_between(word: &str) -> bool {
             | "ปี"
             | "وال"
             | "من"
+            | "الأول"
+            | "الاول"
+            | "الثاني"
             | "tháng"
             | "năm"
             | "den"

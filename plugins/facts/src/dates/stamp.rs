@@ -254,7 +254,7 @@ pub fn day_number(date: &str) -> Option<u32> {
 }
 
 /// Seconds since 1970 as a date with a time.
-fn unix(seconds: u64) -> Option<String> {
+pub fn unix(seconds: u64) -> Option<String> {
     // Below lies 1990: what is smaller is some other number.
     if seconds < 631_152_000 {
         return None;

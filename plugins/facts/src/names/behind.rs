@@ -7,6 +7,9 @@ use crate::date_meaning::{CHANGED, PUBLISHED};
 use crate::dates::{self, Manner};
 use crate::text::find;
 
+/// Signs that no name ends with.
+const TRAILING: [char; 11] = [',', ';', ':', '|', '·', '(', ' ', '，', '、', '：', '（'];
+
 /// A byline up to what follows the name: a date, a bar, the word "on" or "Updated".
 pub fn cut(text: &str) -> &str {
     const ENDS: &[&str] = &[
@@ -48,16 +51,29 @@ pub fn cut(text: &str) -> &str {
             }
         }
     }
+    end = end.min(before_minutes(text).len());
     let text = text.get(..end).unwrap_or(text);
     let date = dates::find(text, Manner::of("")).filter(|found| found.start > 0);
     let text = date
         .and_then(|found| text.get(..found.start))
         .unwrap_or(text);
-    let text = before_dates(text)
-        .trim()
-        .trim_end_matches([',', ';', ':', '|', '·', '(', ' ']);
+    let text = before_dates(text).trim().trim_end_matches(TRAILING);
     let text = before_place(before_works(text));
-    text.trim_end_matches([',', ';', ':', '(', ' '])
+    text.trim_end_matches(TRAILING)
+}
+
+/// A byline up to how long it takes to read: "Ann Lee 5 min read".
+fn before_minutes(text: &str) -> &str {
+    let Some((before, _)) = text.split_once("min") else {
+        return text;
+    };
+    let number = before.trim_end_matches([' ', '-', '\u{a0}']);
+    let name = number.trim_end_matches(|c: char| c.is_ascii_digit());
+    if name.len() < number.len() && name.ends_with(' ') && !name.trim().is_empty() {
+        name
+    } else {
+        text
+    }
 }
 
 /// A byline up to the work of others: "Ann Lee. Photographs by Bo Lim", "Ann Lee, Fotos: Bo Lim".

@@ -66,6 +66,6 @@ pub(super) fn has_year(text: &str) -> bool {
     // `14.3.24`, and digits of other scripts.
     western
         || bytes.windows(3).any(|three| matches!(three, [d, b'.' | b'/' | b'-', y] if d.is_ascii_digit() && (y.is_ascii_digit() || *y == b' ')))
-        || text.contains('년')
+        || text.contains(['년', '年'])
         || text.chars().any(|c| !c.is_ascii() && c.is_numeric())
 }

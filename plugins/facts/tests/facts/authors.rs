@@ -222,3 +222,157 @@ fn a_review_that_is_the_page_has_its_author_and_date() {
         assert_eq!(found, expected, "{things}");
     }
 }
+
+#[test]
+fn who_did_something_else_is_no_author() {
+    const ANN: Option<&str> = Some("Ann Lee");
+    for (html, expected) in [
+        (
+            "<p>Medically reviewed by <a class=author href=/author/bo>Bo Lim, MD</a> — Written by \
+             <a class=author href=/author/ann>Ann Lee</a></p>",
+            ANN,
+        ),
+        (
+            "<p>Fact checked by <a href=/author/bo>Bo Lim</a></p><p>Written by <a href=/author/ann>Ann Lee</a></p>",
+            ANN,
+        ),
+        (
+            "<div class=byline><span>Edited by:</span> <a href=/author/bo>Bo Lim</a> <span>By</span> <b>Ann Lee</b></div>",
+            ANN,
+        ),
+        (
+            "<div class=byline>Reviewed by <a href=/author/bo>Bo Lim</a></div>",
+            None,
+        ),
+        ("<p>Geprüft von <a href=/autor/bo>Bo Lim</a></p>", None),
+        (
+            "<p>Written and reviewed by <a href=/author/ann>Ann Lee</a></p>",
+            ANN,
+        ),
+        // Links of other kinds.
+        (
+            "<p>Long ago, several operations in a row would lead to the classic \
+             <a href=/people/x>callback hell</a> that nobody wants to see again.</p>",
+            None,
+        ),
+        (
+            "<a href='/user/questions?goal=1'>I want to learn and</a>",
+            None,
+        ),
+        ("<a href=/nba/team/_/name/sea>Seattle</a>", None),
+        (
+            "<p class=byline><span class=byline__category><a href=/wellness>Wellness &amp; Prevention</a></span></p>",
+            None,
+        ),
+        (
+            "<p class=byline><a href=/editorial-policies>editorial policies</a></p>",
+            None,
+        ),
+        (
+            "<p class=byline><a href=/tag/silk>Silk and More</a> <a href=/author/ann>Ann Lee</a></p>",
+            ANN,
+        ),
+    ] {
+        let found = facts(&format!("<h1>On webs</h1>{html}")).author;
+        assert_eq!(found.as_deref(), expected, "{html}");
+    }
+}
+
+#[test]
+fn bylines_have_forms_of_their_own() {
+    for (html, expected) in [
+        (
+            "<h6>Author(s)</h6><ul><li><a href='/x?a=1'>Ann Lee</a></li><li><a href='/x?a=2'>Bo Lim</a></li></ul>",
+            "Ann Lee, Bo Lim",
+        ),
+        ("<h6>Author(s)</h6><p>Ann Lee</p>", "Ann Lee"),
+        (
+            "<ul class=authors><li><b>Ann Lee</b> <i>University of Silk</i></li><li><b>Bo Lim</b></li></ul>",
+            "Ann Lee, Bo Lim",
+        ),
+        (
+            "<p>By <span>Ann Lee</span> and <span>Bo Lim</span></p>",
+            "Ann Lee, Bo Lim",
+        ),
+        (
+            "<p>55 points by <a href='user?id=annlee'>annlee</a></p>",
+            "annlee",
+        ),
+        ("<p><a href=space-uid-2.html>annlee</a></p>", "annlee"),
+        ("<p>Guest post by Ann Lee</p>", "Ann Lee"),
+        ("<p class=byline>Ann Lee 5 min read</p>", "Ann Lee"),
+        ("<p>Posted by msmash on Friday</p>", "msmash"),
+        (
+            "<p>Posted by <a href=https://social.example/x>BeauHD</a></p>",
+            "BeauHD",
+        ),
+        ("<p>執筆者: 山田太郎</p>", "山田太郎"),
+        ("<p>投稿者 山田太郎</p>", "山田太郎"),
+        ("<p>홍길동 기자 hong@geomi.example</p>", "홍길동"),
+        (
+            "<span class=css-1x2 data-testid=byline-name>Ann Lee</span>",
+            "Ann Lee",
+        ),
+    ] {
+        let found = facts(&format!("<h1>On webs</h1>{html}")).author;
+        assert_eq!(found.as_deref(), Some(expected), "{html}");
+    }
+    for html in [
+        "<p>홍길동 기자의 다른 기사</p>",
+        "<p>投稿者のコメント</p>",
+        "<p>Published by hand</p>",
+        "<ul><li>Ann Lee<li>Bo Lim</ul>",
+    ] {
+        let found = facts(&format!("<h1>On webs</h1>{html}")).author;
+        assert_eq!(found, None, "{html}");
+    }
+}
+
+#[test]
+fn json_ld_may_write_its_keys_with_a_prefix_and_its_values_as_objects() {
+    for json in [
+        r#"{"@type":"schema:Article","schema:author":{"schema:name":"Ann Lee"},"schema:datePublished":"2024-03-14"}"#,
+        r#"{"@type":"http://schema.org/Article","http://schema.org/author":[{"http://schema.org/name":[{"@value":"Ann Lee"}]}],"http://schema.org/datePublished":[{"@type":"http://schema.org/Date","@value":"2024-03-14"}]}"#,
+        r#"{"@type":"Article","author":{"@list":[{"@type":"Person","name":"Ann Lee"}]},"datePublished":"2024-03-14"}"#,
+    ] {
+        let found = facts(&format!("<script type=application/ld+json>{json}</script>"));
+        assert_eq!(found.author.as_deref(), Some("Ann Lee"), "{json}");
+        assert_eq!(found.published.as_deref(), Some("2024-03-14"), "{json}");
+    }
+}
+
+#[test]
+fn who_has_the_rights_is_not_the_author_where_another_is_named() {
+    let house =
+        "<meta name=author content='Orb House'><meta name=copyright content='(c) Orb House 2024'>";
+    for (html, expected) in [
+        (
+            "<meta property=article:author content='Ann Lee'>",
+            "Ann Lee",
+        ),
+        (
+            "<h1>T</h1><p class=byline>By <a href=/author/ann>Ann Lee</a></p>",
+            "Ann Lee",
+        ),
+        ("<p>Text", "Orb House"),
+    ] {
+        let html = format!("{house}{html}");
+        assert_eq!(facts(&html).author.as_deref(), Some(expected), "{html}");
+    }
+}
+
+#[test]
+fn what_visitors_may_do_is_no_author() {
+    for html in [
+        "<a href=/users/sign_out>Raus</a><h1>T</h1><p>Text",
+        "<h1>T</h1><div class=author><a href=/author/ann/feed>Get author RSS feed</a></div>",
+    ] {
+        assert_eq!(facts(html).author, None, "{html}");
+    }
+    let listed = "<h1>T</h1><div class=byline><a href=/about/editors/ann-lee/>Ann Lee</a></div>";
+    assert_eq!(facts(listed).author.as_deref(), Some("Ann Lee"));
+    let named = "<h1>T</h1><p><span class=authorname-txt><i>Ann Lee</i></span></p>";
+    assert_eq!(facts(named).author.as_deref(), Some("Ann Lee"));
+    let list = "<h1>T</h1><p class=author>田中宏昌，</p>";
+    assert_eq!(facts(list).author.as_deref(), Some("田中宏昌"));
+}

@@ -12,6 +12,8 @@ fn a_line_of_facts_below_the_headline_has_the_date() {
         "<p>Press release of 14 March 2024 | Berlin</p>",
         "<div>14 March 2024, 10:27 | Law and order</div>",
         "<p>Ann Lee, March 14, 2024</p>",
+        "<p>Written by Ann Lee on March 14, 2024</p>",
+        "<p class=author>Written by <a href=/x>Ann Lee</a> in <a href=/y>Webs</a> on 14 March 2024 at 08:34 PM EDT. <a>51 comments</a></p>",
     ] {
         let html = format!("<h1>T</h1>{line}<p>Spiders came back to the garden.</p>");
         assert_eq!(
@@ -23,6 +25,7 @@ fn a_line_of_facts_below_the_headline_has_the_date() {
     for line in [
         "<p>They came back on March 14, 2024, as every spring before.</p>",
         "<p>Joined: 14 March 2024</p>",
+        "<p class=author>Ann Lee, who was born on 14 March 2024, weaves</p>",
         "<p>Since then, and that was March 14, 2024 at the latest</p>",
     ] {
         assert_eq!(
@@ -429,4 +432,30 @@ fn metas_of_libraries_tell_the_first_version_s_day() {
     }
     let season = "<meta name=citation_publication_date content=2020/21>";
     assert_eq!(facts(season).published, None);
+}
+
+#[test]
+fn a_heading_with_more_than_the_headline_is_the_headline_s_place() {
+    // The same text is a heading of the comments, too.
+    let more = "<p>Text</p>".repeat(300);
+    let html = format!(
+        "<title>On webs and silk</title><h1>On webs and silk <a href=https://e.example/>(e.example)</a></h1>\
+         <p>Posted by ann <time datetime='on Thursday March 14, 2024 @11:40AM'></time></p>{more}<h2>On webs and silk</h2>"
+    );
+    assert_eq!(facts(&html).published.as_deref(), Some("2024-03-14T11:40"));
+}
+
+#[test]
+fn components_and_other_calendars_have_dates_too() {
+    for html in [
+        "<relative-time datetime=2024-03-14>Mar 14</relative-time>",
+        "<faceplate-timeago ts=2024-03-14></faceplate-timeago>",
+        "<p class=date>令和6年3月14日</p>",
+        "<p class=date>中華民國113年3月14日</p>",
+        "<html lang=fa><p>تاریخ انتشار: ۲۴ اسفند ۱۴۰۲</p>",
+        "<html lang=ar><p>14 آذار 2024</p>",
+    ] {
+        let found = facts(&format!("<h1>On webs</h1>{html}")).published;
+        assert_eq!(found.as_deref(), Some("2024-03-14"), "{html}");
+    }
 }

@@ -66,3 +66,26 @@ fn what_the_page_says_goes_before_what_a_thing_on_it_says() {
     let of_page = ("Anna Weber".to_owned(), "page".to_owned());
     assert_eq!(told(&format!("<body>{item}{page}")), of_page);
 }
+
+#[test]
+fn metas_of_teasers_are_not_the_page_s() {
+    let teaser = |day: u32| {
+        format!(
+            "<div itemscope itemtype=https://schema.org/NewsArticle>\
+             <meta itemprop=datePublished content=2024-03-0{day}><h3>One</h3></div>"
+        )
+    };
+    let list: String = (1..4).map(teaser).collect();
+    let page = |heading: &str| facts(&format!("{heading}<p>Text</p>{list}")).published;
+    assert_eq!(page("<h1>On webs</h1>"), None);
+    let own = "<main itemscope itemtype=https://schema.org/Article><h1>On webs</h1>\
+               <meta itemprop=datePublished content=2024-01-01></main>";
+    assert_eq!(page(own).as_deref(), Some("2024-01-01"));
+}
+
+#[test]
+fn an_item_may_state_the_section() {
+    let html = "<h1>On webs</h1><div itemscope itemtype=http://schema.org/DiscussionForumPosting>\
+                <meta itemprop=articleSection content=Weaving></div>";
+    assert_eq!(facts(html).section.as_deref(), Some("Weaving"));
+}

@@ -111,3 +111,66 @@ fn a_title_of_marks_alone_is_cut_at_once() {
         assert!(!titles(&html).0.is_empty());
     }
 }
+
+#[test]
+fn the_name_of_a_blog_before_a_colon_is_no_part_of_the_title() {
+    let page = |title: &str, h1: &str| {
+        format!(
+            "<title>{title}</title><body><h1><a href=/>{h1}</a></h1><h3>How webs are built</h3><p>Text."
+        )
+    };
+    let built = (
+        "How webs are built".to_owned(),
+        "How webs are built".to_owned(),
+    );
+    let html = page("The Weaver: How webs are built", "The Weaver");
+    let found = at("https://notes.example/2024/03/webs.html", &html);
+    assert_eq!(found.site_name.as_deref(), Some("The Weaver"));
+    assert_eq!(titles(&html), built);
+    // A subject, and what is said of it.
+    let html = "<title>Garden spiders: the ten largest</title><h1>Garden spiders</h1><h2>The ten largest</h2>";
+    assert_eq!(titles(html).1, "Garden spiders");
+}
+
+#[test]
+fn what_stands_in_place_of_a_title_is_none() {
+    for title in [
+        "{{ pageTitle }}",
+        "%%title%% %%sitename%%",
+        "undefined",
+        "Untitled Document",
+    ] {
+        let html = format!(
+            "<title>{title}</title><meta property=og:title content='{title}'><h1>On webs</h1>"
+        );
+        assert_eq!(titles(&html).1, "On webs", "{title}");
+    }
+    // A page may be about one.
+    let html = "<title>undefined - Reference</title><h1>undefined</h1>";
+    assert_eq!(titles(html).1, "undefined");
+}
+
+#[test]
+fn numbers_and_labels_around_a_heading_are_no_part_of_the_headline() {
+    for (title, h1, expected) in [
+        (
+            "On webs · Issue #5 · orb/webs",
+            "On webs <span>#5</span>",
+            "On webs",
+        ),
+        (
+            "北方的网 - 蜘蛛论坛",
+            "<a href=/f>[分享]</a> 北方的网",
+            "北方的网",
+        ),
+        (
+            "[分享] 北方的网 - 蜘蛛论坛",
+            "[分享] 北方的网",
+            "[分享] 北方的网",
+        ),
+        ("Webs #5 | The Weaver", "Webs #5", "Webs #5"),
+    ] {
+        let html = format!("<title>{title}</title><h1>{h1}</h1>");
+        assert_eq!(titles(&html).1, expected, "{title}");
+    }
+}

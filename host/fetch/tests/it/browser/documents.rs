@@ -1,8 +1,11 @@
 //! Documents that scripts replace or stop, that forbid scripts, and that hide content in shadow roots.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use orbweaver_fetch::{Action, PictureOptions, RenderExtras, RenderRequest, WaitFor};
+use orbweaver_fetch::{
+    Action, Kind, MayRequest, PictureOptions, RenderExtras, RenderRequest, WaitFor,
+};
 use orbweaver_origin::{Origin, Reply};
 use tokio::time::Instant;
 
@@ -143,4 +146,56 @@ async fn content_of_shadow_roots_is_content_of_the_page() {
     ] {
         assert!(html.contains(part), "{html}");
     }
+}
+
+/// Documents of frames are not asked about.
+#[tokio::test]
+async fn a_document_that_may_not_be_requested_ends_the_render() {
+    let origin = Origin::start().await.unwrap();
+    let renderer = renderer();
+    let page = |lead: &str| Reply::html(format!("<p>first</p>{lead}"));
+    let second = Reply::html("<h1>second</h1><iframe src=/no/frame></iframe>");
+    origin
+        .set("/yes", second)
+        .set_under("/no/", |_| Reply::html("<p>not for us"))
+        .set("/redirect/no", Reply::redirect(302, "/no/way"));
+    for (way, is_allowed) in [
+        (page("<script>location.href = '/no/way'</script>"), false),
+        (
+            page("<meta http-equiv=refresh content='0; url=/no/way'>"),
+            false,
+        ),
+        (
+            page("<script>location.href = '/redirect/no'</script>"),
+            false,
+        ),
+        (Reply::redirect(302, "/no/way"), false),
+        (page("<script>location.href = '/yes'</script>"), true),
+        (Reply::redirect(302, "/yes"), true),
+    ] {
+        origin.set("/", way);
+        let may_request = MayRequest(Arc::new(|url| {
+            Box::pin(async move { !url.contains("/no/") })
+        }));
+        let request = RenderRequest {
+            extras: RenderExtras {
+                may_request: Some(may_request),
+                ..RenderExtras::default()
+            },
+            ..RenderRequest::new(origin.url("/"))
+        };
+        match renderer.render(request).await {
+            Ok(rendered) => {
+                assert!(is_allowed);
+                assert!(html(&rendered).contains("<h1>second</h1>"));
+                assert_eq!(rendered.response.final_url, origin.url("/yes"));
+            }
+            Err(error) => {
+                assert!(!is_allowed, "{error}");
+                assert_eq!(error.kind, Kind::Scope, "{error}");
+            }
+        }
+        assert_eq!(origin.count("/no/way"), 0);
+    }
+    assert!(origin.count("/no/frame") > 0);
 }

@@ -35,7 +35,7 @@ use orbweaver_pipeline::cloud::backend::NO_BROWSER;
 use orbweaver_pipeline::rules::InvalidField;
 
 use crate::serve::StopSignals;
-use crate::{service, telemetry};
+use crate::{housekeeping, service, telemetry};
 
 /// Refresh interval of the progress bar.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
@@ -341,7 +341,10 @@ async fn work(service: Service, others: Arc<AtomicBool>) {
     if let Some(_lock) =
         crawl::wait_for_worker_lock(&service.crawls.store, &service.crawls.live, told).await
     {
-        crawl::work(service.crawls.clone()).await;
+        tokio::select! {
+            () = crawl::work(service.crawls.clone()) => {}
+            never = housekeeping::keep_time(&service) => match never {},
+        }
     }
 }
 
