@@ -1,7 +1,7 @@
 //! What strangers say (a component of itself, a page, a service) is text on a terminal: it hides nothing and
 //! clears nothing.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 
 use orbweaver_engine::manifest;
@@ -96,6 +96,10 @@ fn the_error_of_a_service_does_not_control_the_terminal() {
     let address = format!("http://{}", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {
         let (mut connection, _) = listener.accept().expect("a connection");
+        // An answer before the request is an error of the exchange.
+        let head = BufReader::new(connection.try_clone().expect("a handle")).lines();
+        let is_more = |line: &std::io::Result<String>| line.as_ref().is_ok_and(|l| !l.is_empty());
+        head.take_while(is_more).for_each(drop);
         let body = r#"{"error":{"code":"X","message":"no\u001b[2J\u202e"}}"#;
         let _ = write!(
             connection,
