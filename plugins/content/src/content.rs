@@ -37,8 +37,10 @@ impl Selection {
             Types::of_clear_article()
         } else if chars < NOTHING {
             Types::default()
-        } else {
+        } else if votes.forum > 0 {
             Types::of(&survey.page)
+        } else {
+            Types::of(&survey.page).without_forum()
         };
         let count = survey.blocks.list.len();
         let fits = chars >= SHORT
