@@ -267,3 +267,20 @@ async fn the_first_orphans_of_many_are_shown() {
         assert!(shown.contains(more.unwrap_or_default()), "{shown}");
     }
 }
+
+#[tokio::test]
+async fn an_address_with_a_wrong_query_is_a_page() {
+    let service = Service::start().await;
+    let visitor = Visitor::of(&service).await;
+    for path in [
+        "/console/crawls?offset=-1",
+        "/console/usage?days=1&days=2",
+        "/console/monitors?offset=x",
+    ] {
+        let page = visitor.page(path).await;
+        assert!(page.contains("<h1"), "{path}: {page}");
+    }
+    let diff = visitor.get("/console/diff?old=1&old=2").await;
+    let kind = diff.header("content-type").unwrap();
+    assert!(kind.starts_with("text/html"), "{kind}: {}", diff.text());
+}

@@ -1,12 +1,13 @@
 //! Crawls: the list, the form that starts one, a run with what it has, and its progress.
 
 use axum::Extension;
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::given::Given;
 use super::render;
 use super::samples::samples;
 use super::session::Form;
@@ -34,7 +35,7 @@ pub(super) struct Place {
 pub(super) async fn list(
     visitor: Visitor,
     Extension(inside): Extension<Inside>,
-    Query(place): Query<Place>,
+    Given(place): Given<Place>,
 ) -> Response {
     show_list(&visitor, &inside, &place, &Value::Null, None).await
 }
@@ -95,7 +96,7 @@ pub(super) async fn run(
     visitor: Visitor,
     Extension(inside): Extension<Inside>,
     Path(id): Path<String>,
-    Query(place): Query<Place>,
+    Given(place): Given<Place>,
 ) -> Response {
     match show_run(&visitor, &inside, &id, &place).await {
         Ok(response) => response,
@@ -248,7 +249,7 @@ pub(super) async fn redeliver(
 }
 
 /// Which two runs.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct Two {
     #[serde(default)]
     old: String,
@@ -260,7 +261,7 @@ pub(super) struct Two {
 pub(super) async fn diff(
     visitor: Visitor,
     Extension(inside): Extension<Inside>,
-    Query(two): Query<Two>,
+    Given(two): Given<Two>,
 ) -> Response {
     let (old, new) = (segment(two.old.trim()), segment(two.new.trim()));
     let path = format!("/v1/crawls/{old}/diff/{new}");

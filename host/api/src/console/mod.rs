@@ -10,6 +10,7 @@ mod assets;
 mod crawl_form;
 mod crawls;
 mod forms;
+mod given;
 mod graph;
 mod keys;
 mod markdown;

@@ -1,7 +1,7 @@
 //! Monitors: the list, the form that makes one, and their switches.
 
 use axum::Extension;
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use futures::future::join_all;
 use http::Method;
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::crawl_form;
+use super::given::Given;
 use super::render;
 use super::samples::samples;
 use super::session::Form;
@@ -63,7 +64,7 @@ pub(super) async fn one(
     visitor: Visitor,
     Extension(inside): Extension<Inside>,
     Path(id): Path<String>,
-    Query(place): Query<Place>,
+    Given(place): Given<Place>,
 ) -> Response {
     match history(&visitor, &inside, &id, place.offset).await {
         Ok(values) => render::page(&visitor, "monitor.html", values),

@@ -1,12 +1,13 @@
 //! A stored page.
 
 use axum::Extension;
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::given::Given;
 use super::render;
 use super::visitor::Visitor;
 use crate::inside::{Call, Inside, segment};
@@ -35,7 +36,7 @@ pub(super) async fn page(
     visitor: Visitor,
     Extension(inside): Extension<Inside>,
     Path(id): Path<String>,
-    Query(view): Query<View>,
+    Given(view): Given<View>,
 ) -> Response {
     let asked = match view.view.as_str() {
         "source" => Some(("source", "markdown")),

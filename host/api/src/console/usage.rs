@@ -1,11 +1,11 @@
 //! Usage: what is left of the caps, and pages per day and kind of call.
 
 use axum::Extension;
-use axum::extract::Query;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::given::Given;
 use super::render;
 use super::usage_chart::{self, Use};
 use super::visitor::Visitor;
@@ -27,7 +27,7 @@ pub(super) struct Period {
 pub(super) async fn show(
     visitor: Visitor,
     Extension(inside): Extension<Inside>,
-    Query(period): Query<Period>,
+    Given(period): Given<Period>,
 ) -> Response {
     let asked = period.days.parse().ok();
     let days = asked.filter(|days| PERIODS.contains(days));
