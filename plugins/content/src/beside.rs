@@ -11,6 +11,7 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 use crate::blocks::Blocks;
 use crate::measure::{Info, is_heading};
 use crate::page_type::{PageType, Types};
+use crate::phrases::{self, Announces};
 use crate::sections::{MAX_CLIMB, read_line};
 
 /// How sure it must be that a page is of a type.
@@ -29,124 +30,6 @@ const TEXT: u32 = 100;
 /// Nodes that are looked at beside a heading and at the begin of each.
 const MOST_BESIDE: usize = 64;
 const FEW: usize = 4;
-
-/// Starts of headings over other things.
-const OTHERS: &[&str] = &[
-    "compare similar",
-    "compare with similar",
-    "complements this",
-    "complete the look",
-    "complete your",
-    "customers also",
-    "customers who",
-    "explore related",
-    "frequently bought together",
-    "goes well with",
-    "hot network",
-    "inspired by your",
-    "more from the",
-    "more from this",
-    "more like this",
-    "more to love",
-    "often bought together",
-    "other items in",
-    "other products in",
-    "others also",
-    "pair it with",
-    "pairs well with",
-    "people also",
-    "people who bought",
-    "people who viewed",
-    "products related to",
-    "recently viewed",
-    "recommended for you",
-    "recommended products",
-    "related categories",
-    "related courses",
-    "related discussions",
-    "related items",
-    "related products",
-    "related questions",
-    "related searches",
-    "related services",
-    "related threads",
-    "related topics",
-    "shop the look",
-    "similar items",
-    "similar listings",
-    "similar products",
-    "similar questions",
-    "similar threads",
-    "similar topics",
-    "sponsored products",
-    "suggested for you",
-    "suggested topics",
-    "top picks for you",
-    "we found other products",
-    "you may also",
-    "you may like",
-    "you might also",
-    "you might like",
-    "you will also",
-    "you'll also love",
-    "you’ll also love",
-    "your recently viewed",
-    "das könnte",
-    "dazu passt",
-    "häufig zusammen gekauft",
-    "kunden kauften",
-    "kunden, die",
-    "passend dazu",
-    "passt gut dazu",
-    "weitere produkte",
-    "wird oft zusammen",
-    "zuletzt angesehen",
-    "ähnliche artikel",
-    "ähnliche produkte",
-    "autres produits",
-    "les clients ayant",
-    "produits apparentés",
-    "produits associés",
-    "produits similaires",
-    "vous aimerez aussi",
-    "vous aimerez peut-être",
-    "vous pourriez aussi",
-    "productos relacionados",
-    "productos similares",
-    "quizás también",
-    "también te puede",
-    "te puede interesar",
-    "produtos relacionados",
-    "produtos similares",
-    "quem viu",
-    "você também pode",
-    "potrebbe interessarti",
-    "potrebbero interessarti",
-    "prodotti correlati",
-    "prodotti simili",
-    "gerelateerde producten",
-    "misschien vind je",
-    "liknande produkter",
-    "relaterade produkter",
-    "klienci kupili",
-    "podobne produkty",
-    "вам может понравиться",
-    "похожие товары",
-    "с этим товаром",
-    "おすすめ商品",
-    "この商品を",
-    "こんな商品",
-    "最近チェックした",
-    "関連商品",
-    "为你推荐",
-    "猜你喜欢",
-    "看了又看",
-    "相关产品",
-    "相关商品",
-    "관련 상품",
-    "추천 상품",
-    "함께 본 상품",
-];
 
 /// Whole headings over what a shop says of every order.
 const POLICIES: &[&str] = &[
@@ -228,9 +111,7 @@ pub fn drop_beside(
         };
         read_line(node, info, &mut line);
         let bare = line.trim_matches(|c: char| !c.is_alphanumeric());
-        // "16 other products".
-        let uncounted = bare.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
-        let share = if OTHERS.iter().any(|start| uncounted.starts_with(start)) {
+        let share = if phrases::find(&line) == Some(Announces::OtherThings) {
             OTHERS_SHARE
         } else if is_product && POLICIES.contains(&bare) {
             POLICY_SHARE
@@ -309,22 +190,14 @@ fn part(blocks: &Blocks, head: Node<'_>, keep: &[bool], share: u32) -> Range<usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::Topic;
-    use crate::measure::measure;
+    use crate::testing;
 
     /// The texts of the blocks that are kept on a page of this type where all are chosen.
     fn kept(kind: PageType, html: &str) -> Vec<String> {
-        let snapshot = orbweaver_sdk::dom::parse(html);
-        let view = snapshot.view().expect("view");
-        let info = measure(&view, false, 4).info;
-        let blocks = Blocks::of(&view, &info, &Topic::of(&view));
-        let mut keep = vec![true; blocks.list.len()];
-        drop_beside(&view, &info, &blocks, &Types::only(kind), &mut keep);
-        let chosen = blocks.list.iter().zip(keep).filter(|(_, keep)| *keep);
-        chosen
-            .filter_map(|(block, _)| view.node(block.node))
-            .map(orbweaver_sdk::text::line)
-            .collect()
+        let types = Types::only(kind);
+        testing::kept(html, |view, info, blocks, keep| {
+            drop_beside(view, info, blocks, &types, keep);
+        })
     }
 
     const BENCH: &str = "<h1>Oak bench</h1><p>It seats three people and is made to stay outside in all weathers, \

@@ -336,22 +336,14 @@ fn is_question(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::Topic;
-    use crate::measure::measure;
+    use crate::testing;
 
     /// The texts of the blocks that are kept on a page of this type where all are chosen.
     fn kept(kind: PageType, html: &str) -> Vec<String> {
-        let snapshot = orbweaver_sdk::dom::parse(html);
-        let view = snapshot.view().expect("view");
-        let info = measure(&view, false, 4).info;
-        let blocks = Blocks::of(&view, &info, &Topic::of(&view));
-        let mut keep = vec![true; blocks.list.len()];
-        drop_dealings(&view, &info, &blocks, &Types::only(kind), &mut keep);
-        let chosen = blocks.list.iter().zip(keep).filter(|(_, keep)| *keep);
-        chosen
-            .filter_map(|(block, _)| view.node(block.node))
-            .map(orbweaver_sdk::text::line)
-            .collect()
+        let types = Types::only(kind);
+        testing::kept(html, |view, info, blocks, keep| {
+            drop_dealings(view, info, blocks, &types, keep);
+        })
     }
 
     #[test]

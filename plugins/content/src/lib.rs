@@ -45,6 +45,8 @@ mod stated;
 mod steps;
 pub mod survey;
 pub mod table;
+#[cfg(test)]
+mod testing;
 mod text;
 mod usual;
 pub mod visible;

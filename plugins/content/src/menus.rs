@@ -51,21 +51,12 @@ fn count(keep: &[bool]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::Topic;
-    use crate::choose;
-    use crate::measure::measure;
+    use crate::testing;
 
     /// How many blocks stay where all are chosen, and how many there are.
     fn kept(html: &str) -> (usize, usize) {
-        let snapshot = orbweaver_sdk::dom::parse(html);
-        let view = snapshot.view().expect("view");
-        let mut measured = measure(&view, false, 4);
-        choose::sum_up(&view, &mut measured, None, true);
-        let info = measured.info;
-        let blocks = Blocks::of(&view, &info, &Topic::of(&view));
-        let mut keep = vec![true; blocks.list.len()];
-        drop_menus(&view, &info, &blocks, &mut keep);
-        (count(&keep), keep.len())
+        let all = testing::kept(html, |_, _, _, _| ());
+        (testing::kept(html, drop_menus).len(), all.len())
     }
 
     /// Entries of a menu, each with its name and a link.

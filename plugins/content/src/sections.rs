@@ -59,7 +59,9 @@ pub fn drop_announced(view: &View<'_>, measured: &mut Measured, root: u32, kind:
 /// Whether what a line announces is beside the point on this kind of page.
 fn applies(what: Announces, kind: Kind) -> bool {
     match what {
-        Announces::Related => !matches!(kind, Kind::Listing | Kind::Documentation),
+        Announces::Related | Announces::OtherThings => {
+            !matches!(kind, Kind::Listing | Kind::Documentation)
+        }
         Announces::Subscribe | Announces::Ad => kind != Kind::Listing,
         Announces::Comments => kind != Kind::Forum,
         Announces::Reviews => kind == Kind::Product,
@@ -160,7 +162,10 @@ fn drop_from(
 fn heads_text(line: Node<'_>, found: Node<'_>, info: &[Info], kind: Kind, what: Announces) -> bool {
     let me = get(info, line.id());
     let heading = me.state & HEADING != 0;
-    if me.own_link * 2 >= me.own || !heading && (what != Announces::Related || me.own_link > 0) {
+    if me.own_link * 2 >= me.own
+        || !heading
+            && (!matches!(what, Announces::Related | Announces::OtherThings) || me.own_link > 0)
+    {
         return false;
     }
     let Some(next) = follower(line, found, info) else {
@@ -176,7 +181,9 @@ fn heads_text(line: Node<'_>, found: Node<'_>, info: &[Info], kind: Kind, what: 
         && after.prose * 2 > after.left
         && after.link * 4 < after.chars;
     match what {
-        Announces::Related | Announces::Tags => is_plain_part(next, info) || prose,
+        Announces::Related | Announces::OtherThings | Announces::Tags => {
+            is_plain_part(next, info) || prose
+        }
         Announces::Subscribe => {
             let enough = if alone { LITTLE } else { MUCH };
             (is_plain_part(next, info) || prose)

@@ -2,7 +2,6 @@
 
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld;
-use orbweaver_sdk::text::letters;
 
 use crate::Sources;
 use crate::items::Items;
@@ -167,11 +166,20 @@ fn holds_rights(head: &Head<'_>, name: &str) -> bool {
         "dcterms.publisher",
         "publisher",
     ];
-    let wanted = letters(name);
+    let wanted = name.to_lowercase();
+    // As words of their own: "Li" has no rights of "Publishing".
+    let has = |stated: &str| {
+        let stated = stated.to_lowercase();
+        stated.match_indices(&wanted).any(|(at, found)| {
+            let before = stated.get(..at).unwrap_or_default();
+            let behind = stated.get(at + found.len()..).unwrap_or_default();
+            !before.ends_with(char::is_alphanumeric) && !behind.starts_with(char::is_alphanumeric)
+        })
+    };
     !wanted.is_empty()
         && head
             .all(METAS)
-            .any(|stated| stated.len() <= MAX_BYTES && letters(stated).contains(&wanted))
+            .any(|stated| stated.len() <= MAX_BYTES && has(stated))
 }
 
 /// Whether repeated metas name the authors of a text, one each, and not a site or its maker, too.

@@ -359,6 +359,9 @@ fn who_has_the_rights_is_not_the_author_where_another_is_named() {
         let html = format!("{house}{html}");
         assert_eq!(facts(&html).author.as_deref(), Some(expected), "{html}");
     }
+    let part = "<meta name=author content='Ann Li'><meta name=publisher content='Joann Lipton Books'>\
+                <h1>T</h1><p class=byline>By <a href=/author/bo>Bo Lim</a></p>";
+    assert_eq!(facts(part).author.as_deref(), Some("Ann Li"));
 }
 
 #[test]
