@@ -81,8 +81,7 @@ impl Pipeline {
         project: ProjectId,
         page: PageId,
     ) -> Result<Option<Text>, ScanError> {
-        let record = store.page(project, page).await;
-        let record = record.map_err(|error| ScanError::Internal(error.to_string()))?;
+        let record = store.page(project, page).await?;
         let document = record.and_then(|record| Document::from_store(store, project, record.page));
         let Some(mut document) = document else {
             return Ok(None);

@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::store::Store;
 
 /// Time between two attempts to write.
-const RETRY: Duration = Duration::from_secs(if cfg!(test) { 0 } else { 5 });
+const RETRY: Duration = Duration::from_secs(5);
 /// The setting that an attempt writes.
 const ATTEMPT: &str = "database.attempt";
 /// Bytes of an attempt: a full disk often has room for one page.
@@ -139,6 +139,9 @@ mod tests {
         assert!(store.try_write().await.is_err());
         store.ping().await.unwrap();
         only_reads(&lite, false).await;
+        // The refused write was an attempt: the next one is not due yet.
+        assert!(!store.takes_writes().await.unwrap());
+        *store.refusals.tried.lock().unwrap() = None;
         assert!(store.takes_writes().await.unwrap());
         store.try_write().await.unwrap();
         store.close().await;
