@@ -148,7 +148,6 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
     let html = sample.html.as_str();
     let snapshot = orbweaver_dom::parse(html);
     let view = snapshot.view()?;
-    let warm = native_page(html, &view);
     let peers = std::cell::RefCell::new(peers);
     let candidates = vec![
         Candidate::new("parse", || {
@@ -169,8 +168,9 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
         }),
         Candidate::new("scraper", || {
             black_box(scraper::Html::parse_document(html));
+            let page = native_page(html, &view);
             for role in ROLES {
-                black_box(native(role, &warm)?);
+                black_box(native(role, &page)?);
             }
             Ok(())
         }),
@@ -183,7 +183,7 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
             run: Box::new(|| peers.borrow_mut().time("htmd", file.path())),
         },
         Candidate::new("markdown", || {
-            black_box(native("markdown", &warm)?);
+            black_box(native("markdown", &native_page(html, &view))?);
             Ok(())
         }),
     ];
@@ -215,14 +215,13 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
 fn each_role(engine: &Engine, sample: &Sample, args: &Args) -> Result<()> {
     let snapshot = orbweaver_dom::parse(&sample.html);
     let view = snapshot.view()?;
-    let warm = native_page(&sample.html, &view);
     let page = Page::from_html(URL, &sample.html);
     page.snapshot();
     for role in ROLES {
         let rounds = Rounds::run(
             vec![
                 Candidate::new("native", || {
-                    black_box(native(role, &warm)?);
+                    black_box(native(role, &native_page(&sample.html, &view))?);
                     Ok(())
                 }),
                 Candidate::new("sandboxed", || sandboxed(engine, &page, &[role])),

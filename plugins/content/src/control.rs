@@ -34,12 +34,31 @@ pub fn is_of_shop(node: Node<'_>) -> bool {
     may_be
         && (node
             .attr(attr::CLASS)
-            .is_some_and(|class| holds(class, &NAMES))
+            .is_some_and(|class| may_hold_name(class) && holds(class, &NAMES))
             || is_link
                 && node
                     .attr(attr::HREF)
-                    .is_some_and(|href| holds(href, &DEEDS)))
+                    .is_some_and(|href| may_hold_deed(href) && holds(href, &DEEDS)))
         && !is_heading(node)
+}
+
+/// Whether what all [`NAMES`] have in common stands in a class: it is rare, and every link of a page is
+/// asked.
+fn may_hold_name(class: &str) -> bool {
+    let mut fours = class.as_bytes().windows(4);
+    fours.any(|four| match four {
+        b"quic" => true,
+        [b't', b'o', b'-' | b'_', next] | [b't', b'o', next, _] => {
+            matches!(next, b'b' | b'c' | b'w')
+        }
+        _ => false,
+    })
+}
+
+/// Whether what all [`DEEDS`] have in common stands in an address.
+fn may_hold_deed(href: &str) -> bool {
+    let mut threes = href.as_bytes().windows(3);
+    threes.any(|three| three == b"add")
 }
 
 /// Whether an element is a control of a manual: MediaWiki's links to edit the section that a heading
@@ -95,6 +114,8 @@ mod tests {
             ("<a href='/cart.php?action=add&id=7'>Add</a>", true),
             ("<a href='#' class='action tocompare'>Compare</a>", true),
             ("<a href='#' class='js-quick-view'>Look</a>", true),
+            ("<a href='#' class='add_to_wishlist'>Keep</a>", true),
+            ("<a href='#' class='add-to-compare'>Compare</a>", true),
             (
                 "<div role=button class=sqs-add-to-cart-button>Add</div>",
                 true,

@@ -30,21 +30,26 @@ pub struct Meta {
 /// serves as an excerpt where the page has no description, and its language where none is declared.
 pub fn collect(page: &Page<'_>, view: &View<'_>, blocks: &[Block], text: &str) -> Meta {
     let head = Head::of_view(view);
-    let objects: Vec<_> = blocks.iter().flat_map(Block::objects).collect();
+    let objects: Vec<_> = blocks
+        .iter()
+        .flat_map(Block::objects)
+        .filter(|object| object.has_type())
+        .collect();
     let declared = head.lang.map(language_tag);
     let lang = declared.as_deref().or_else(|| language::of_text(text));
-    let facts = Facts::of(&Sources {
+    let sources = Sources {
         view,
         url: page.final_url(),
         head: &head,
         objects: &objects,
         language: lang.unwrap_or(""),
         answered: page.header("date").unwrap_or(""),
-    });
+    };
+    let facts = Facts::shared(page, &sources);
     Meta {
-        title: facts.headline.or(facts.title),
-        byline: facts.author,
-        published: facts.published,
+        title: facts.headline.as_ref().or(facts.title.as_ref()).cloned(),
+        byline: facts.author.clone(),
+        published: facts.published.clone(),
         lang: lang.map(str::to_owned),
         excerpt: head
             .meta_text(&["description", "og:description"])

@@ -31,14 +31,15 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         None
     };
     let lang = declared.as_deref().or(detected);
-    let facts = Facts::of(&Sources {
+    let sources = Sources {
         view,
         url: page.final_url(),
         head: &head,
         objects: &objects,
         language: lang.unwrap_or(""),
         answered: page.header("date").unwrap_or(""),
-    });
+    };
+    let facts = Facts::shared(page, &sources);
     let image = facts
         .image
         .as_deref()

@@ -4,21 +4,31 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 /// Whether an element is the page's own footer, and not that of a post or an item.
 pub fn is_footer(node: Node<'_>, h1: Option<u32>) -> bool {
-    let named = |name: &str| name.eq_ignore_ascii_case("footer");
-    let is_footer = node.tag() == tag::FOOTER
-        || node.attr(attr::ROLE) == Some("contentinfo")
-        || node.tag() == tag::DIV
-            && (node.attr(attr::ID).is_some_and(named)
-                || node
-                    .attr(attr::CLASS)
-                    .is_some_and(|c| c.split_ascii_whitespace().any(named)));
+    if !is_named_footer(node) {
+        return false;
+    }
     let is_of_part = |around: Node<'_>| {
         matches!(
             around.tag(),
             tag::ARTICLE | tag::LI | tag::BLOCKQUOTE | tag::TD
         ) && !h1.is_some_and(|h1| (around.id()..around.end()).contains(&h1))
     };
-    is_footer && !node.ancestors().take(32).any(is_of_part)
+    !node.ancestors().take(32).any(is_of_part)
+}
+
+/// Whether the tag, the role, or the id or class of a `div` calls an element a footer.
+fn is_named_footer(node: Node<'_>) -> bool {
+    if node.tag() == tag::FOOTER {
+        return true;
+    }
+    let named = |name: &str| name.eq_ignore_ascii_case("footer");
+    let is_div = node.tag() == tag::DIV;
+    node.attrs().any(|attribute| match attribute.id() {
+        attr::ROLE => attribute.value() == "contentinfo",
+        attr::ID => is_div && named(attribute.value()),
+        attr::CLASS => is_div && attribute.value().split_ascii_whitespace().any(named),
+        _ => false,
+    })
 }
 
 /// Whether a footer is that of the page's text: of the only `article` among the nodes that are looked

@@ -32,7 +32,9 @@ mod together;
 mod topics;
 
 use std::cell::LazyCell;
+use std::rc::Rc;
 
+use orbweaver_sdk::Page;
 use orbweaver_sdk::dom::View;
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld::Object;
@@ -54,7 +56,7 @@ pub struct Sources<'p> {
     pub url: &'p str,
     /// What the head says.
     pub head: &'p Head<'p>,
-    /// The page's JSON-LD objects.
+    /// The page's JSON-LD objects that have a type.
     pub objects: &'p [Object<'p>],
     /// The declared language, a BCP 47 tag; empty where none is declared.
     pub language: &'p str,
@@ -86,7 +88,27 @@ pub struct Facts {
     pub image: Option<String>,
 }
 
+/// The facts of a page for readers who take it to be in this language.
+struct InLanguage {
+    language: String,
+    facts: Rc<Facts>,
+}
+
 impl Facts {
+    /// The facts of a page, decided once for all roles that take it to be in the same language. The sources
+    /// must be those of the page.
+    pub fn shared(page: &Page<'_>, sources: &Sources<'_>) -> Rc<Self> {
+        let known = page.shared(|| InLanguage {
+            language: sources.language.to_owned(),
+            facts: Rc::new(Self::of(sources)),
+        });
+        if known.language == sources.language {
+            Rc::clone(&known.facts)
+        } else {
+            Rc::new(Self::of(sources))
+        }
+    }
+
     /// Decides the facts of a page.
     pub fn of(sources: &Sources<'_>) -> Self {
         let things = things::read(sources.objects);

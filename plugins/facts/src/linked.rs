@@ -60,14 +60,22 @@ pub fn leads_to_topic(link: Node<'_>) -> Option<bool> {
     let href = link
         .attr(attr::HREF)
         .filter(|href| href.len() <= MAX_HREF)?;
-    let path = href.split(['?', '#']).next()?.trim_end_matches('/');
-    let (before, name) = path.rsplit_once('/')?;
-    let folder = before.rsplit('/').next()?;
-    let is_index = name.starts_with("index.") || name == "..";
+    // Read as bytes: every link of a page is asked.
+    let bytes = href.as_bytes();
+    let end = bytes.iter().position(|byte| matches!(byte, b'?' | b'#'));
+    let mut path = bytes.get(..end.unwrap_or(bytes.len()))?;
+    while let [before @ .., b'/'] = path {
+        path = before;
+    }
+    let slash = |path: &[u8]| path.iter().rposition(|byte| *byte == b'/');
+    let (before, name) = path.split_at_checked(slash(path)?)?;
+    let folder = before.get(slash(before).map_or(0, |slash| slash + 1)..)?;
+    // With the slash before it.
+    let is_index = name.starts_with(b"/index.") || name == b"/..";
     match folder {
-        _ if name.is_empty() || is_index => None,
-        "tag" | "tags" => Some(false),
-        "category" | "categories" => Some(true),
+        _ if is_index => None,
+        b"tag" | b"tags" => Some(false),
+        b"category" | b"categories" => Some(true),
         _ => None,
     }
 }

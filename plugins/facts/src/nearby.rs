@@ -128,7 +128,8 @@ impl Nearby {
         let mut id = view.len().saturating_sub(LAST);
         while let Some(node) = view.node(id) {
             id += 1;
-            if !is_footer(node, h1) {
+            let is_empty = node.end() == id;
+            if is_empty || !is_footer(node, h1) {
                 continue;
             }
             id = node.end();

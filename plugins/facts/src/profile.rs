@@ -2,62 +2,80 @@
 
 use orbweaver_sdk::dom::{Node, attr};
 
+use crate::text::find;
+
 /// Whether a link's address is that of a person's page.
 pub fn leads_to_profile(link: Node<'_>) -> bool {
-    const PATHS: &[&str] = &[
-        "/author/",
-        "/authors/",
-        "/people/",
-        "/person/",
-        "/contributor/",
-        "/contributors/",
-        "/profile/",
-        "/profiles/",
-        "/writers/",
-        "/editors/",
-        "/reporters/",
-        "/journalists/",
-        "/columnists/",
-        "/user/",
-        "/users/",
-        "/member/",
-        "/members/",
-        "/staff/",
-        "/u/",
-        "/by/",
-        "/autor/",
-        "/auteur/",
-        "/autore/",
-        "/autoren/",
-        "/redaktion/",
-        "/team/",
+    let Some(href) = link.attr(attr::HREF).filter(|href| href.len() <= 500) else {
+        return false;
+    };
+    let mut parts = href.match_indices('/').filter_map(|(at, slash)| {
+        let rest = href.get(at + slash.len()..)?;
+        Some((rest, rest.find('/')))
+    });
+    parts.any(|(rest, end)| match end {
+        _ if rest.starts_with('@') => is_name(rest.get(1..)) && !is_below(rest),
+        // Something follows: `/authors/` alone is a list.
+        Some(end) => rest.get(..end).is_some_and(is_folder) && is_name(rest.get(end + 1..)),
+        None => false,
+    }) || is_of_program(href)
+}
+
+/// Whether this is the name of a folder with a page for each person.
+fn is_folder(name: &str) -> bool {
+    matches!(
+        name,
+        "author"
+            | "authors"
+            | "people"
+            | "person"
+            | "contributor"
+            | "contributors"
+            | "profile"
+            | "profiles"
+            | "writers"
+            | "editors"
+            | "reporters"
+            | "journalists"
+            | "columnists"
+            | "user"
+            | "users"
+            | "member"
+            | "members"
+            | "staff"
+            | "u"
+            | "by"
+            | "autor"
+            | "auteur"
+            | "autore"
+            | "autoren"
+            | "redaktion"
+            | "team"
+    )
+}
+
+/// Whether a program of a forum is asked for a member.
+fn is_of_program(href: &str) -> bool {
+    const ASKED: &[&str] = &[
         "memberlist.php?mode=viewprofile",
         "member.php?",
         "profile.php?id=",
         "action=profile;u=",
         "space-uid-",
         "user?id=",
-        "/@",
     ];
-    let Some(href) = link.attr(attr::HREF).filter(|href| href.len() <= 500) else {
-        return false;
-    };
-    // Two bytes tell nearly always that no path begins here.
-    let two = |text: &str| text.as_bytes().first_chunk::<2>().copied();
-    let begins = href.bytes().enumerate();
-    let begins = begins.filter(|(_, byte)| matches!(byte, b'/' | b'a' | b'm' | b'p' | b's' | b'u'));
-    let mut places = begins.filter_map(|(at, _)| href.get(at..));
-    places.any(|rest| {
-        PATHS.iter().any(|path| {
-            // Something follows: `/authors/` alone is a list.
-            two(path) == two(rest)
-                && rest.starts_with(path)
-                && rest.len() > path.len()
-                // `/@ann/a-post` is one of her posts.
-                && (*path != "/@" || !is_below(rest))
-                && rest.get(path.len()..).is_some_and(|name| !is_action(name))
+    // Most addresses have neither.
+    let may_be = href.bytes().any(|byte| byte == b'?') || find(href, "space-uid-").is_some();
+    may_be
+        && ASKED.iter().any(|asked| {
+            let mut found = href.match_indices(asked);
+            found.any(|(at, asked)| is_name(href.get(at + asked.len()..)))
         })
-    })
+}
+
+/// Whether what stands where an address has somebody's name may be one.
+fn is_name(name: Option<&str>) -> bool {
+    name.is_some_and(|name| !name.is_empty() && !is_action(name))
 }
 
 /// Whether the address of a link is that of somebody of a team, or of a team of a league.
@@ -105,6 +123,8 @@ mod tests {
             ("/@ann?tab=about/x", true),
             ("https://posts.example/@ann/on-webs-1f2e", false),
             ("/about/editors/ann-lee/", true),
+            ("/forum/index.php?action=profile;u=7", true),
+            ("space-uid-7.html", true),
             ("/users/sign_out", false),
             ("/user/login?next=/", false),
             ("/about/author", false),

@@ -20,6 +20,7 @@ mod host;
 mod input;
 pub mod json;
 pub mod jsonld;
+mod kept;
 pub mod language;
 mod macros;
 #[cfg(target_family = "wasm")]

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::ops::Deref;
+use std::rc::Rc;
 
 use orbweaver_dom::{Namespace, Snapshot, SnapshotError, View, attr, tag};
 use orbweaver_urls::{Base, MAX_PAGE_URL_BYTES};
@@ -10,6 +11,7 @@ use self_cell::self_cell;
 use crate::Error;
 use crate::handle::Handle;
 use crate::jsonld::{self, Block};
+use crate::kept::Kept;
 
 /// One HTTP header; the name is lower-case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub struct Page<'a> {
     base: OnceCell<Option<Base>>,
     /// The blocks of a page of plain data; those of the host's pages are in [`Cells`].
     json_ld: OnceCell<Vec<Block>>,
+    /// What was worked out of a page of plain data; for the host's pages it is in [`Cells`].
+    kept: Kept,
 }
 
 enum Source<'a> {
@@ -88,6 +92,7 @@ pub(crate) struct Cells {
     pub(crate) html: OnceCell<String>,
     pub(crate) document: OnceCell<Result<Document, SnapshotError>>,
     pub(crate) json_ld: OnceCell<Vec<Block>>,
+    pub(crate) kept: Kept,
 }
 
 impl Cells {
@@ -146,6 +151,7 @@ impl<'a> Page<'a> {
             source: Source::Parts(parts),
             base: OnceCell::new(),
             json_ld: OnceCell::new(),
+            kept: Kept::default(),
         }
     }
 
@@ -154,6 +160,7 @@ impl<'a> Page<'a> {
             source: Source::Host { handle, cells },
             base: OnceCell::new(),
             json_ld: OnceCell::new(),
+            kept: Kept::default(),
         }
     }
 
@@ -301,6 +308,16 @@ impl<'a> Page<'a> {
             Source::Host { cells, .. } => &cells.json_ld,
         };
         Ok(blocks.get_or_init(|| jsonld::blocks(view)))
+    }
+
+    /// A value that is worked out of this page once, even across the roles of one extractor. There is one
+    /// of each type: `make` is called for the first one only, so it must depend on nothing but the page.
+    pub fn shared<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
+        let kept = match &self.source {
+            Source::Parts(_) => &self.kept,
+            Source::Host { cells, .. } => &cells.kept,
+        };
+        kept.get(make)
     }
 
     /// The base URL of the document's links: the first `<base href>`, outside templates, that is an `http` or

@@ -153,6 +153,7 @@ impl Document {
             html: self.html.into(),
             document: crate::page::Document::of(snapshot).into(),
             json_ld: OnceCell::new(),
+            kept: crate::kept::Kept::default(),
         };
         Page::from_host(Handle(PhantomData), CellsRef::Own(Box::new(cells)))
     }
