@@ -40,6 +40,8 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
     }
     let many = !matches!(kind, Some(Kind::Article | Kind::Documentation));
     let info = &mut measured.info;
+    // What readers say of a text may be longer than it.
+    let comments = if has_text(info, bad) { COMMENT } else { 0 };
     let chars: u32 = info
         .iter()
         .filter(|i| i.state & HIDE == 0)
@@ -51,11 +53,12 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
             continue;
         }
         let is_major = |me: &Info| {
-            (me.prose as f32) > total as f32 * MAJOR
-                || many
-                    && me.marks & (NAV | FOOT | POPUP) == 0
-                    && !matches!(me.tag, tag::NAV | tag::FOOTER | tag::DIALOG)
-                    && (me.left as f32) > chars as f32 * 0.3
+            me.marks & bad & comments == 0
+                && ((me.prose as f32) > total as f32 * MAJOR
+                    || many
+                        && me.marks & (NAV | FOOT | POPUP) == 0
+                        && !matches!(me.tag, tag::NAV | tag::FOOTER | tag::DIALOG)
+                        && (me.left as f32) > chars as f32 * 0.3)
         };
         let is_note = |me: &Info| {
             view.node(id as u32).is_some_and(|node| {
@@ -99,6 +102,14 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
             parent.left += me.left;
         }
     }
+}
+
+/// Whether running text stands outside of all boxes whose names say that they are something else.
+fn has_text(info: &[Info], bad: Marks) -> bool {
+    /// Characters of a text that comments may be about.
+    const TEXT: u32 = 200;
+    let outside = info.iter().filter(|me| me.above & bad == 0);
+    outside.map(|me| me.prose).sum::<u32>() >= TEXT
 }
 
 /// Whether a box belongs to the text, by the name of a kind of note, or by its role where it is more than
@@ -410,6 +421,21 @@ mod tests {
         };
         assert!(!drops(&format!("<li>{TEXT}<li>{TEXT}")));
         assert!(drops("<li>Cut<li>Copy<li>Paste"));
+    }
+
+    #[test]
+    fn comments_longer_than_the_text_are_no_text() {
+        let drops = |before: &str, kind: Option<Kind>| {
+            let html = format!("{before}<div id=comments>{}</div>", TEXT.repeat(6));
+            with(&html, kind, |view, measured| {
+                (0..view.len()).any(|id| get(&measured.info, id).state & DROP != 0)
+            })
+        };
+        let text = format!("<div class=entry>{}</div>", TEXT.repeat(2));
+        assert!(drops(&text, None));
+        assert!(drops(&text, Some(Kind::Article)));
+        assert!(!drops(&text, Some(Kind::Forum)), "answers of a thread");
+        assert!(!drops("<h1>Orb 4.2</h1>", None), "nothing else is there");
     }
 
     #[test]

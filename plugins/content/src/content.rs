@@ -10,8 +10,8 @@ use crate::measure::{Info, Measured};
 use crate::page_type::{PageType, Types};
 use crate::survey::Survey;
 use crate::{
-    beside, brief, choose, clean, dealings, decide, gaps, html, measure, menus, raw, repeated,
-    sections, select, stated, text, usual,
+    beside, brief, choose, clean, comments, dealings, decide, gaps, html, measure, menus, parts,
+    raw, repeated, sections, select, stated, text, usual,
 };
 
 /// What of a view's nodes is content.
@@ -58,6 +58,14 @@ impl Selection {
         usual::lean(view, &self.info, &survey.blocks, &types, &mut logits);
         let lean = RULES * types.share(PageType::Article);
         let mut keep = decide::keep(&survey.blocks.list, &logits, &survey.kept, lean);
+        comments::drop_comments(
+            &self.info,
+            &survey.blocks.list,
+            &survey.kept,
+            kind,
+            &types,
+            &mut keep,
+        );
         let one_text = types.share(PageType::Article) + types.share(PageType::Documentation);
         if one_text < ONE_TEXT {
             repeated::drop_repeated(view, &self.info, &survey.blocks, &mut keep);
@@ -166,6 +174,7 @@ impl Content {
         if types.share(PageType::Article) >= ARTICLE {
             content.believe(view);
         }
+        content.complete(view);
         content.page_type = types.best();
         content
     }
@@ -176,6 +185,17 @@ impl Content {
         if self.noscript.is_none()
             && view.len() <= MAX_NODES
             && let Some(new) = stated::apply(view, info, *root)
+        {
+            *root = new;
+        }
+    }
+
+    /// Adds the parts that the page states of its subject, where they are not content yet.
+    fn complete(&mut self, view: &View<'_>) {
+        let Selection { info, root } = &mut self.selection;
+        if self.noscript.is_none()
+            && view.len() <= MAX_NODES
+            && let Some(new) = parts::apply(view, info, *root)
         {
             *root = new;
         }

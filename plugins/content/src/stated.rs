@@ -79,7 +79,7 @@ impl Runs {
 }
 
 /// Calls with the texts between the tags of a text that may be HTML.
-fn read_markup(text: &str, found: &mut impl FnMut(&str)) {
+pub fn read_markup(text: &str, found: &mut impl FnMut(&str)) {
     for part in text.split('<') {
         let inside = part.split_once('>').filter(|(tag, _)| {
             tag.len() < 400 && tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
@@ -98,26 +98,34 @@ struct Reader {
 
 impl Reader {
     fn read(&mut self, text: &str, run: &mut impl FnMut(u32)) {
-        for word in text.split(|c: char| !c.is_alphanumeric()) {
-            if word.is_empty() {
-                continue;
-            }
-            let mut hash = SEED;
-            let mut buffer = [0; 4];
-            for c in word.chars().flat_map(char::to_lowercase) {
-                hash = c.encode_utf8(&mut buffer).bytes().fold(hash, step);
-            }
+        words(text, &mut |hash| {
             let [first, second] = self.before;
             self.before = [second, hash];
             self.words += 1;
             if self.words as usize >= RUN {
                 run(mix(mix(first, second), hash));
             }
-        }
+        });
     }
 }
 
-fn mix(one: u32, other: u32) -> u32 {
+/// Tells the hash of each word of a text, whatever its case.
+pub fn words(text: &str, found: &mut impl FnMut(u32)) {
+    for word in text.split(|c: char| !c.is_alphanumeric()) {
+        if word.is_empty() {
+            continue;
+        }
+        let mut hash = SEED;
+        let mut buffer = [0; 4];
+        for c in word.chars().flat_map(char::to_lowercase) {
+            hash = c.encode_utf8(&mut buffer).bytes().fold(hash, step);
+        }
+        found(hash);
+    }
+}
+
+/// One hash of two, in this order.
+pub fn mix(one: u32, other: u32) -> u32 {
     (one.rotate_left(9) ^ other).wrapping_mul(0x9e37_79b1)
 }
 

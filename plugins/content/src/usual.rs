@@ -160,36 +160,27 @@ fn drop_second_names(blocks: &Blocks, keep: &mut [bool]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::Topic;
-    use crate::measure::measure;
+    use crate::testing;
 
     /// The texts of the blocks that are kept on a page of this type of which the block model keeps
     /// every block that does not stand in `small`.
     fn kept(kind: PageType, html: &str) -> Vec<String> {
-        let snapshot = orbweaver_sdk::dom::parse(html);
-        let view = snapshot.view().expect("view");
-        let info = measure(&view, false, 4).info;
-        let blocks = Blocks::of(&view, &info, &Topic::of(&view));
-        let types = Types::only(kind);
-        let is_unsure = |block: &Block| {
-            let node = view.node(block.node).expect("node");
-            std::iter::once(node)
-                .chain(node.ancestors())
-                .any(|around| around.attr(attr::ID) == Some("small"))
-        };
-        let mut logits: Vec<f32> = blocks
-            .list
-            .iter()
-            .map(|block| if is_unsure(block) { -1.0 } else { 3.0 })
-            .collect();
-        lean(&view, &info, &blocks, &types, &mut logits);
-        let mut keep: Vec<bool> = logits.iter().map(|logit| *logit > 0.0).collect();
-        drop_copies(&blocks, &types, &mut keep);
-        let chosen = blocks.list.iter().zip(keep).filter(|(_, keep)| *keep);
-        chosen
-            .filter_map(|(block, _)| view.node(block.node))
-            .map(orbweaver_sdk::text::line)
-            .collect()
+        testing::kept(html, |view, info, blocks, keep| {
+            let types = Types::only(kind);
+            let is_unsure = |block: &Block| {
+                let node = view.node(block.node).expect("node");
+                std::iter::once(node)
+                    .chain(node.ancestors())
+                    .any(|around| around.attr(attr::ID) == Some("small"))
+            };
+            let logit = |block| if is_unsure(block) { -1.0 } else { 3.0 };
+            let mut logits: Vec<f32> = blocks.list.iter().map(logit).collect();
+            lean(view, info, blocks, &types, &mut logits);
+            for (keep, logit) in keep.iter_mut().zip(logits) {
+                *keep = logit > 0.0;
+            }
+            drop_copies(blocks, &types, keep);
+        })
     }
 
     #[test]

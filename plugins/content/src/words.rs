@@ -77,7 +77,10 @@ pub const BOILERPLATE: Marks =
 pub const TABLE: &[(Marks, &[&str])] = &[
     (COMMENT, &[
         "comment", "comments", "commenting", "commentlist", "commentform", "disqus", "respond",
-        "livefyre", "spotim", "viafoura", "coral", "replies",
+        "livefyre", "spotim", "viafoura", "coral", "replies", "allcomments", "commentarea",
+        "commentblock", "commentbody", "commentbox", "commentcontainer", "commentcontent",
+        "commentpost", "commentsection", "commentslist", "commenttext", "commentthread",
+        "commentwrap", "postcomments", "readercomments", "usercomments",
     ]),
     (RELATED, &[
         "related", "relateds", "relatedposts", "relatedcontent", "relatedarticles",

@@ -10,6 +10,15 @@ use crate::parts::segments;
 use crate::text::{MAX_BYTES, plain};
 use crate::things::{self, Thing};
 
+/// Types of those who run a site.
+const ORGANISATIONS: &[&str] = &[
+    "Organization",
+    "NewsMediaOrganization",
+    "Corporation",
+    "OnlineStore",
+    "LocalBusiness",
+];
+
 /// Names that are kept.
 const MAX_NAMES: usize = 12;
 
@@ -32,8 +41,10 @@ impl Site {
         let mut site = Self::default();
         site.read_host(sources.url);
         let head = sources.head;
-        let name_of = |kinds: &[&str]| {
-            let mut found = things.iter().filter(|thing| thing.is(kinds));
+        let name_of = |kinds: &[&str], is_person: bool| {
+            let of_kind =
+                |thing: &&Thing<'_>| thing.is(kinds) && thing.is(&["Person"]) == is_person;
+            let mut found = things.iter().filter(of_kind);
             found.find_map(|thing| things::text(thing.name?))
         };
         let publisher = || {
@@ -43,16 +54,10 @@ impl Site {
         let names = [
             head.meta_text(&["og:site_name"]),
             head.meta_text(&["application-name"]),
-            name_of(&["WebSite"]),
+            name_of(&["WebSite"], false),
             publisher(),
             head.meta_text(&["apple-mobile-web-app-title"]),
-            name_of(&[
-                "Organization",
-                "NewsMediaOrganization",
-                "Corporation",
-                "OnlineStore",
-                "LocalBusiness",
-            ]),
+            name_of(ORGANISATIONS, false),
         ];
         for name in names
             .into_iter()
@@ -65,6 +70,15 @@ impl Site {
                 site.stated.push(key);
             }
             site.name = site.name.or(Some(name));
+        }
+        // Who publishes a site of their own under another name is a person, who may be the author.
+        if site.name.is_none()
+            && let Some(name) = name_of(ORGANISATIONS, true).map(|name| plain(&name))
+            && name.len() <= MAX_BYTES
+            && !letters(&name).is_empty()
+        {
+            site.stated.push(letters(&name));
+            site.name = Some(name);
         }
         site
     }

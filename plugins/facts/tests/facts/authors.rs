@@ -379,3 +379,20 @@ fn what_visitors_may_do_is_no_author() {
     let list = "<h1>T</h1><p class=author>田中宏昌，</p>";
     assert_eq!(facts(list).author.as_deref(), Some("田中宏昌"));
 }
+
+#[test]
+fn who_publishes_a_site_of_their_own_may_be_the_author() {
+    let ann = r#"{"@type":["Person","Organization"],"@id":"/#ann","name":"Ann Lee"}"#;
+    let text = r#"{"@type":"Article","author":{"name":"Ann Lee","@id":"/#ann"},"publisher":{"@id":"/#ann"}}"#;
+    let page = |site: &str| {
+        let graph = format!(r#"{{"@context":"https://schema.org","@graph":[{text},{ann}{site}]}}"#);
+        facts(&format!(
+            "<script type=application/ld+json>{graph}</script><h1>T</h1>\
+             <div class=author_box><a href=#card>Jump to the card</a></div><p class=post-author>Robyn</p>"
+        ))
+    };
+    let found = page(r#",{"@type":"WebSite","name":"Silk and Webs"}"#);
+    assert_eq!(found.author.as_deref(), Some("Ann Lee"));
+    assert_eq!(found.site_name.as_deref(), Some("Silk and Webs"));
+    assert_eq!(page("").site_name.as_deref(), Some("Ann Lee"));
+}

@@ -1,0 +1,138 @@
+//! What a page states of its subject's parts.
+
+use orbweaver_sdk::dom::{View, attr, tag};
+use orbweaver_sdk::jsonld;
+
+use crate::stated::{mix, read_markup, words};
+
+/// What is stated: the keys of it, and whether it is a list of a few words each.
+pub const KINDS: [(&[&str], bool); 2] = [
+    (&["recipeIngredient", "ingredients"], true),
+    (&["recipeInstructions"], false),
+];
+
+/// Members of stated objects that are no text of the page.
+const NO_TEXT: [&str; 6] = ["@type", "@id", "@context", "url", "image", "video"];
+
+/// Most words that are read of a statement, and most values in it.
+const MAX_WORDS: usize = 10_000;
+const MAX_VALUES: usize = 4_000;
+
+/// The fewest words that are believed.
+const MIN_WORDS: usize = 6;
+
+/// Words of a run that is looked up.
+pub const RUN: usize = 3;
+
+/// The words of one statement.
+#[derive(Default)]
+pub struct Stated {
+    /// Runs of words, and single words, sorted.
+    pub runs: Vec<u32>,
+    pub words: Vec<u32>,
+    /// How many words it has.
+    pub count: usize,
+}
+
+impl Stated {
+    /// Reads one stated text.
+    fn read(&mut self, text: &str) {
+        let mut last = [0; RUN - 1];
+        let mut at = 0;
+        read_markup(text, &mut |text| {
+            words(text, &mut |hash| {
+                if self.words.len() >= MAX_WORDS {
+                    return;
+                }
+                at += 1;
+                self.words.push(hash);
+                if at >= RUN {
+                    self.runs.push(run(last, hash));
+                }
+                last = [last[1], hash];
+            });
+        });
+    }
+
+    /// Reads all texts of a JSON value.
+    fn read_json(&mut self, json: &str) {
+        let mut waiting = vec![json];
+        let mut left = MAX_VALUES;
+        while let Some(value) = waiting.pop().filter(|_| left > 0) {
+            left -= 1;
+            match value.as_bytes().first() {
+                Some(b'"') => {
+                    if let Some(text) = jsonld::string(value) {
+                        self.read(&text);
+                    }
+                }
+                Some(b'[') => waiting.extend(jsonld::elements(value)),
+                Some(b'{') => waiting.extend(
+                    jsonld::members(value)
+                        .filter(|(key, _)| !NO_TEXT.contains(&key.trim_matches('"')))
+                        .map(|(_, value)| value),
+                ),
+                _ => {}
+            }
+        }
+    }
+
+    fn finish(mut self) -> Option<Self> {
+        self.count = self.words.len();
+        for list in [&mut self.runs, &mut self.words] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        (self.count >= MIN_WORDS).then_some(self)
+    }
+}
+
+/// The hash of a run of words.
+pub fn run([first, second]: [u32; RUN - 1], third: u32) -> u32 {
+    mix(mix(first, second), third)
+}
+
+/// What the page states, by kind.
+pub fn stated(view: &View<'_>) -> [Option<Stated>; KINDS.len()] {
+    let mut found = KINDS.map(|_| Stated::default());
+    for script in view.tagged(|id| id == tag::SCRIPT) {
+        let holds = |text: &str| text.contains("\"recipeIn");
+        if !jsonld::is_block(script) || !script.text_runs().any(holds) {
+            continue;
+        }
+        let Some(block) = jsonld::parse_node(script) else {
+            continue;
+        };
+        let objects = block.objects();
+        let Some(recipe) = objects.iter().find(|object| object.is("Recipe")) else {
+            continue;
+        };
+        for (kind, stated) in KINDS.iter().zip(&mut found) {
+            let value = kind.0.iter().find_map(|key| recipe.get(key));
+            if let Some(value) = value.filter(|_| stated.words.is_empty()) {
+                stated.read_json(value);
+            }
+        }
+    }
+    if found.iter().all(|stated| stated.words.is_empty()) {
+        read_microdata(view, &mut found);
+    }
+    found.map(Stated::finish)
+}
+
+/// Reads the elements that are marked as parts, none of them inside another.
+fn read_microdata(view: &View<'_>, found: &mut [Stated; KINDS.len()]) {
+    let mut id = 0;
+    while let Some(node) = view.node(id) {
+        id += 1;
+        let Some(name) = node.attr(attr::ITEMPROP) else {
+            continue;
+        };
+        for (kind, stated) in KINDS.iter().zip(found.iter_mut()) {
+            if kind.0.contains(&name) {
+                stated.read(&node.text_content());
+                id = node.end();
+            }
+        }
+    }
+}
