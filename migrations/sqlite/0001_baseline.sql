@@ -45,7 +45,9 @@ CREATE TABLE segments (
     -- When it was seen without references.
     dead_at     BIGINT,
     -- When the object was deleted. The row stays for some days, so that no late commit gets the name.
-    deleted_at  BIGINT
+    deleted_at  BIGINT,
+    -- When the store was first found to lack the object. Bodies in it that are fetched again are stored anew.
+    lost_at     BIGINT
 );
 CREATE INDEX segments_sparse ON segments (id) WHERE live_bytes * 2 < bytes;
 
@@ -242,8 +244,6 @@ CREATE TABLE runs (
     proxy_url          TEXT,
     -- JSON object: bot to policy word.
     ai_bot_policy      TEXT,
-    llms_txt           TEXT,
-    llms_full_txt      TEXT,
     -- Null: no webhook. pending, delivered, dead, suppressed_no_change, suppressed_no_baseline.
     webhook_status     TEXT,
     webhook_attempts   BIGINT NOT NULL DEFAULT 0,
@@ -278,6 +278,16 @@ CREATE INDEX runs_project ON runs (project_id, id);
 CREATE INDEX runs_lease ON runs (status, lease_until);
 CREATE INDEX runs_recent ON runs (project_id, url_key, finished_at);
 CREATE INDEX runs_monitor ON runs (monitor_id, id);
+
+-- What a run's site tells language models. Each commit writes the run's row again, and these files may have
+-- megabytes.
+CREATE TABLE run_texts (
+    run_id        BIGINT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    project_id    BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    llms_txt      TEXT,
+    llms_full_txt TEXT
+);
+CREATE INDEX run_texts_project ON run_texts (project_id);
 
 -- What a run knows of, in the order of discovery. A page, what it links to, and its own
 -- change of state commit together.

@@ -181,3 +181,26 @@ async fn a_page_that_auto_does_not_render_is_told() {
     let result = client.post("/v1/scan", &body).await.ok();
     assert_eq!(result["errors"], json!([]));
 }
+
+#[tokio::test]
+async fn an_address_that_no_fetch_has_is_not_the_pages() {
+    let service = Service::start().await;
+    let client = service.client();
+    let origin = Origin::start().await.expect("a site");
+    let long = "<title>Long</title><p>text</p><a href=next>on</a>\
+                <script>history.pushState(0, '', '/' + 'a'.repeat(1000000))</script>";
+    let made = "<title>Made</title><p>text</p><script>\
+                location = URL.createObjectURL(new Blob(['<p>made by a script'], {type: 'text/html'}))</script>";
+    origin
+        .set("/dir/long", Reply::html(long))
+        .set("/dir/made", Reply::html(made));
+    for path in ["/dir/long", "/dir/made"] {
+        let url = origin.url(path);
+        let body = json!({"url": url, "cloud_mode": "browser", "include_links": true});
+        let answer = client.post("/v1/scan", &body).await.ok();
+        assert_eq!(answer["final_url"], url, "{path}");
+        if path == "/dir/long" {
+            assert_eq!(answer["links"][0]["to"], origin.url("/dir/next"));
+        }
+    }
+}

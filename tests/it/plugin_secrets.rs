@@ -186,7 +186,9 @@ async fn a_host_that_the_secret_does_not_name_gets_nothing() {
         {"op": "send", "url": "https://example.com/"},
     ]);
     let results = run(&client, ops).await.ok()["data"]["results"].clone();
-    for result in results.as_array().expect("a list") {
+    let results = results.as_array().expect("a list");
+    assert_eq!(results.len(), 3);
+    for result in results {
         let said = result["error"].as_str().expect("an error");
         assert!(said.contains("not-granted"), "{said}");
         assert!(!said.contains(SECRET));

@@ -102,7 +102,9 @@ test("what an operation takes out of an answer is there", () => {
     const { method, url } = routing.request;
     const { responses } = document.paths[path(url)][method.toLowerCase()];
     const answer = resolved(responses["200"]?.content?.["application/json"]?.schema);
-    const roots = (routing.output?.postReceive ?? []).map(({ properties }) => properties.property);
+    const roots = (routing.output?.postReceive ?? [])
+      .filter(({ type }) => type === "rootProperty")
+      .map(({ properties }) => properties.property);
     // What pages through a list reads these two.
     if (routing.operations?.pagination) roots.push("items", "next_offset");
     for (const root of roots) {
@@ -138,6 +140,35 @@ test("a long list is read to its end, or as far as Limit says", async () => {
   assert.deepEqual([some.ids[0], some.ids.length], [10, 600]);
   assert.deepEqual(some.asked.map(({ limit }) => limit), [500, 100]);
   assert.equal((await read(undefined)).ids.length, 1_200);
+});
+
+/** What n8n makes of an expression of which `$value` is this. */
+const evaluated = (expression, $value) => {
+  const [, code] = /^=\{\{(.*)\}\}$/s.exec(expression);
+  return new Function("$value", `return (${code});`)($value);
+};
+
+test("a field of JSON takes text, and the object of an expression or an agent", () => {
+  const json = operations().flatMap(fields).filter(({ type }) => type === "json");
+  assert.ok(json.length >= 2);
+  for (const { name, routing } of json) {
+    const expression = routing.send?.value ?? routing.request.body;
+    const given = { url: "https://example.com/", deep: [{ a: 1 }] };
+    assert.deepEqual(evaluated(expression, JSON.stringify(given)), given, name);
+    assert.deepEqual(evaluated(expression, given), given, name);
+  }
+});
+
+test("an answer without a body is an item that says what was done", () => {
+  for (const { name, routing } of operations()) {
+    const { method, url } = routing.request;
+    const { responses } = document.paths[path(url)][method.toLowerCase()];
+    const codes = Object.keys(responses).filter((code) => code.startsWith("2"));
+    if (!codes.includes("204")) continue;
+    const [{ type, properties: { value } }] = routing.output.postReceive;
+    assert.equal(type, "set", name);
+    assert.deepEqual(evaluated(value), { deleted: true }, name);
+  }
 });
 
 test("a scan and an actor's run answer as n8n would ask them", async () => {

@@ -6,7 +6,9 @@ import asyncio
 import hashlib
 import hmac
 import http.server
+import io
 import json
+import zipfile
 
 import pytest
 from conftest import KEY, serve
@@ -41,6 +43,40 @@ def test_a_site_is_crawled_and_its_pages_are_read(service: str, site: str) -> No
             web.get_crawl(run["id"])
         assert (failed.value.status, failed.value.code) == (404, "NOT_FOUND")
         assert failed.value.request_id
+
+
+def test_a_file_is_bytes_and_a_list_of_lines_is_text(service: str, site: str) -> None:
+    with Orbweaver(service, KEY) as web:
+        run = web.crawl(f"{site}/", delay_ms=0, poll_seconds=0.1)
+        path = f"/v1/crawls/{run['id']}/export"
+        archive = web.request("GET", path, query={"format": "zip"})
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            assert opened.testzip() is None and "index.csv" in opened.namelist()
+        lines = web.request("GET", path, query={"format": "csv"})
+        assert lines.startswith("id,url,status")
+        assert len(web.request("GET", path).splitlines()) == 3
+        assert web.request("GET", path, query={"format": "json"})["next_offset"] is None
+
+
+class Named(http.server.BaseHTTPRequestHandler):
+    """Answers with the input of an actor."""
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_an_actors_input_may_have_a_name() -> None:
+    server, address = serve(Named)
+    with Orbweaver(address, KEY) as web:
+        assert web.actor("greet", name="Ann") == {"name": "Ann"}
+    server.shutdown()
 
 
 def test_an_actor_runs(service: str, site: str) -> None:

@@ -233,7 +233,8 @@ export class Orbweaver {
   }
 
   /**
-   * Any request to the API: its JSON, its text where it is none, undefined without a body.
+   * Any request to the API: its JSON, its text where it is none, the bytes of a file (a picture, an
+   * archive), undefined without a body.
    *
    * A POST carries an Idempotency-Key, the same in every try, so that it is done and billed once. Those
    * for which the service ignores it are tried again only after a cap or a rate refused them.
@@ -306,10 +307,16 @@ export class Orbweaver {
 }
 
 async function content(response: Response): Promise<unknown> {
+  const type = response.headers.get("content-type") ?? "";
+  const kind = type.replace(/;.*$/s, "").trim().toLowerCase();
+  // A picture or an archive read as text would be damaged.
+  if (!/^(|text\/.*|application\/(json|x-ndjson))$/.test(kind)) {
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    return bytes.length === 0 ? undefined : bytes;
+  }
   const text = await response.text();
   if (text === "") return undefined;
-  const type = response.headers.get("content-type") ?? "";
-  return type.startsWith("application/json") ? JSON.parse(text) : text;
+  return kind === "application/json" ? JSON.parse(text) : text;
 }
 
 /** The error of an answer; its body has the envelope unless a proxy answered. */

@@ -66,6 +66,20 @@ test("a site is crawled and its pages are read", async () => {
   });
 });
 
+test("a file is bytes, and a list of lines is text", async () => {
+  const run = await web.crawl(`${site.url}/`, { delay_ms: 0 }, { pollMs: 100 });
+  const read = (format) => web.request("GET", `/v1/crawls/${run.id}/export`, { query: { format } });
+  const archive = await read("zip");
+  assert.ok(archive instanceof Uint8Array);
+  const end = Buffer.from(archive).lastIndexOf("PK\x05\x06", undefined, "latin1");
+  // What a directory of archives says of its own place (APPNOTE 4.3.16) holds only for whole bytes.
+  const [size, begin] = [Buffer.from(archive).readUInt32LE(end + 12), Buffer.from(archive).readUInt32LE(end + 16)];
+  assert.equal(begin + size, end);
+  assert.match(await read("csv"), /^id,url,status/);
+  assert.equal((await read("ndjson")).trim().split("\n").length, 3);
+  assert.equal((await read("json")).next_offset, null);
+});
+
 test("an actor runs, and errors have code and message", async () => {
   const answer = await web.actor("audit-onpage", { url: `${site.url}/` });
   assert.equal(answer.actor, "audit-onpage");

@@ -112,6 +112,9 @@ check "the plugins are those inside the program" grep -q '"embedded"' /tmp/plugi
 
 check "orbweaver-admin works beside the service" \
     sh -c 'orbweaver-admin project create shop --tier pro | grep -q orb_'
+printf '%s\n' 'ORBWEAVER_PUBLIC_URL="https://crawl.example/"' >>/etc/orbweaver/environment
+check "orbweaver-admin reads values in quotes as systemd does" \
+    sh -c 'orbweaver-admin config | grep -q "^public_url = \"https://crawl.example/\""'
 check "doctor finds no fault" sh -c 'orbweaver-admin doctor | tee /tmp/doctor | grep -q "^ok *database"'
 check "all data is the user's" sh -c '! find /var/lib/orbweaver ! -user orbweaver | grep -q .'
 

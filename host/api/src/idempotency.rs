@@ -157,10 +157,14 @@ where
     F: Future<Output = Result<(), StoreError>> + Send,
 {
     tokio::spawn(async move {
-        for _ in 0..RETRIES {
+        for left in (0..RETRIES).rev() {
             tokio::time::sleep(RETRY).await;
-            if write().await.is_ok() {
-                return;
+            match write().await {
+                Ok(()) => return,
+                Err(error) if left == 0 => {
+                    tracing::error!(%error, "cannot record how a request with an Idempotency-Key ended");
+                }
+                Err(_) => {}
             }
         }
     });

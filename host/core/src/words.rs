@@ -2,7 +2,8 @@
 //! do not depend on the database or its locale.
 //!
 //! A word is a run of letters and digits, folded: compatibility forms and case are unified
-//! (NFKC, lower case), and accents of Latin, Greek and Cyrillic letters are removed. Scripts
+//! (NFKC, lower case), and accents of Latin, Greek and Cyrillic letters are removed, as are strokes of
+//! Latin ones. Marks that only say where a word may be divided do not divide it. Scripts
 //! without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese), and Korean with
 //! its particles, are cut into overlapping pairs of characters, as Lucene's CJK analyser does.
 //! Words are ASCII: other characters are spelled as their code points, which every database's
@@ -248,8 +249,10 @@ struct Runs<I: Iterator<Item = char>> {
 
 impl Runs<std::iter::Empty<char>> {
     fn of_text(text: &str) -> Runs<impl Iterator<Item = char>> {
+        let seen = text.nfkc().filter(|char| !is_unseen(*char));
+        let lower = seen.flat_map(char::to_lowercase);
         Runs {
-            chars: text.nfkc().flat_map(char::to_lowercase).peekable(),
+            chars: lower.flat_map(plain).peekable(),
         }
     }
 }
@@ -285,6 +288,30 @@ impl<I: Iterator<Item = char>> Iterator for Runs<I> {
         }
         (!run.chars.is_empty()).then_some(run)
     }
+}
+
+/// Whether it shows nothing within a word: a soft hyphen, which long German words have for narrow
+/// screens, a word joiner, or a zero-width space that does not divide.
+const fn is_unseen(char: char) -> bool {
+    matches!(char, '\u{ad}' | '\u{2060}' | '\u{feff}')
+}
+
+/// A small letter in its plain form. Lower case keeps some of them apart from the small letter of their
+/// capital, so that ΟΔΟΣ, STRASSE and IŞIK in a heading were not οδος, Straße and ışık in a query; and
+/// some Latin letters have a stroke or are joined where others have an accent.
+fn plain(char: char) -> impl Iterator<Item = char> {
+    let (first, second) = match char {
+        'ς' => ('σ', None),
+        'ß' => ('s', Some('s')),
+        'ı' => ('i', None),
+        'æ' => ('a', Some('e')),
+        'œ' => ('o', Some('e')),
+        'ø' => ('o', None),
+        'ł' => ('l', None),
+        'đ' => ('d', None),
+        other => (other, None),
+    };
+    std::iter::once(first).chain(second)
 }
 
 /// Removes a letter's accents; marks of other scripts are part of their letters.
@@ -348,6 +375,35 @@ mod tests {
                 format!("{words} u").trim_start()
             );
         }
+    }
+
+    #[test]
+    fn letters_are_searched_for_in_their_plain_form() {
+        for (one, other) in [
+            ("ΟΔΥΣΣΕΥΣ", "Οδυσσεύς"),
+            ("GROSSE STRASSE", "große Straße"),
+            ("IŞIK", "ışık"),
+            ("İzmir", "izmir"),
+            ("Łódź, Tromsø, Đà Nẵng", "lodz tromso da nang"),
+            ("Œuvre, Cæsar", "oeuvre caesar"),
+        ] {
+            assert_eq!(index_words(one), index_words(other), "{one}");
+            assert_eq!(terms(one), terms(other), "{one}");
+        }
+    }
+
+    #[test]
+    fn a_place_where_a_word_may_be_divided_does_not_divide_it() {
+        let word = index_words("Donaudampfschiff");
+        for written in [
+            "Donau\u{ad}dampf\u{ad}schiff",
+            "Donau\u{2060}dampf\u{feff}schiff",
+        ] {
+            assert_eq!(index_words(written), word);
+            assert_eq!(terms(written), [word.as_str()]);
+        }
+        assert_eq!(index_words("東\u{ad}京"), index_words("東京"));
+        assert_eq!(index_words("\u{ad} \u{ad}"), "");
     }
 
     /// The words of a text that is ASCII, taken one by one.

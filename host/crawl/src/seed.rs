@@ -56,12 +56,17 @@ struct NoSitemap {
     message: String,
     /// Whether the server is busy, and how long it asks to wait.
     busy: Option<Duration>,
+    /// The site that answered, if it is another one than was asked.
+    site: Option<Resolved>,
 }
 
 impl NoSitemap {
-    fn new(message: String) -> Self {
-        let busy = None;
-        Self { message, busy }
+    fn new(message: String, site: Option<Resolved>) -> Self {
+        Self {
+            message,
+            busy: None,
+            site,
+        }
     }
 }
 
@@ -87,6 +92,8 @@ pub(super) async fn read(
     // Sitemaps that were read, and those of them that are no index.
     let (mut read, mut lists, mut failed) = (0, 0, 0_u32);
     let mut failure = None;
+    // The site that the seed's place for a sitemap redirects to, though there is none.
+    let mut moved = None;
     // How often the first one that waits was asked for in vain.
     let mut attempts = 0;
     while let Some((url, taken)) = queue.next() {
@@ -97,7 +104,7 @@ pub(super) async fn read(
         // Held until all listed URLs are taken, because they are in memory until then.
         let slots = shared.crawls.live.sitemaps();
         let slot = slots.acquire(shared.lease.project).await?;
-        match one(&shared, &url, &mut queue.read_bytes).await {
+        match one(&shared, &url, moved.as_ref(), &mut queue.read_bytes).await {
             Ok(ReadSitemap { sitemap, site }) => {
                 attempts = 0;
                 let mut causes: Vec<&str> = sitemap::cut(&sitemap).into_iter().collect();
@@ -152,6 +159,9 @@ pub(super) async fn read(
                 }
                 // Nobody has said that there is one at this place.
                 let is_guess = is_origin && url == start.as_str();
+                if is_guess && let Some(answer) = error.downcast_ref::<NoSitemap>() {
+                    moved.clone_from(&answer.site);
+                }
                 if let Some((kind, message)) = told(&error, is_guess) {
                     let failed = FailedSitemap {
                         url,
@@ -249,12 +259,19 @@ async fn named(shared: &Shared, seed: &Url) -> Vec<String> {
 /// A sitemap, and the site that it redirects to.
 struct ReadSitemap {
     sitemap: Sitemap,
-    /// Only if it was asked of the seed's host, and lists something of that site.
+    /// Only if it lists something of that site, and it was asked of the seed's host, or that is known to
+    /// have moved there.
     site: Option<Resolved>,
 }
 
-/// Reads a sitemap; adds the bytes of what answered to `read_bytes`.
-async fn one(shared: &Shared, url: &str, read_bytes: &mut u64) -> anyhow::Result<ReadSitemap> {
+/// Reads a sitemap; adds the bytes of what answered to `read_bytes`. `moved`: the site to which the seed's
+/// has moved, where that is known.
+async fn one(
+    shared: &Shared,
+    url: &str,
+    moved: Option<&Resolved>,
+    read_bytes: &mut u64,
+) -> anyhow::Result<ReadSitemap> {
     let spec = &shared.spec;
     let fetcher = &shared.fetcher;
     // A sitemap of another host does not receive the seed's headers and cookies.
@@ -276,6 +293,8 @@ async fn one(shared: &Shared, url: &str, read_bytes: &mut u64) -> anyhow::Result
         }
     };
     *read_bytes += response.body.len() as u64;
+    let site =
+        Resolved::parse(&response.final_url).filter(|landed| !is_same_site(url, landed.as_str()));
     if response.status != 200 {
         let status = response.status;
         let now = SystemTime::from(shared.crawls.clock.now());
@@ -286,11 +305,12 @@ async fn one(shared: &Shared, url: &str, read_bytes: &mut u64) -> anyhow::Result
         return Err(NoSitemap {
             message: format!("{url} answers {status}"),
             busy: is_busy.then_some(asked.unwrap_or_default()),
+            site,
         }
         .into());
     }
-    let is_of_seed = is_same_site(&spec.url, url);
-    let asked = url.to_owned();
+    let answered = site.iter().filter(|_| is_same_site(&spec.url, url));
+    let in_place: Vec<Resolved> = answered.chain(moved).cloned().collect();
     let received = response.body.len();
     let (parsed, unpacked) = blocking_of(received, move || {
         let body = match sitemap::unpack(&response.body) {
@@ -298,24 +318,25 @@ async fn one(shared: &Shared, url: &str, read_bytes: &mut u64) -> anyhow::Result
             Err(error) => return (Err(error), 0),
         };
         let parsed = sitemap::parse(&body, &response.final_url);
-        let parsed = parsed.map(|sitemap| landed(sitemap, &response, &asked, is_of_seed));
+        let parsed = parsed.map(|sitemap| landed(sitemap, &response, in_place));
         (parsed, body.len())
     })
     .await?;
     *read_bytes += unpacked.saturating_sub(received) as u64;
-    parsed.map_err(|error: NotSitemap| NoSitemap::new(format!("{url}: {error}")).into())
+    parsed.map_err(|error: NotSitemap| NoSitemap::new(format!("{url}: {error}"), site).into())
 }
 
-/// A sitemap, with the site that it redirects to, and whether its end was received.
-fn landed(mut sitemap: Sitemap, response: &Response, asked: &str, is_of_seed: bool) -> ReadSitemap {
+/// A sitemap, with the first of the sites in the seed's place of which it lists something, and whether its
+/// end was received.
+fn landed(mut sitemap: Sitemap, response: &Response, in_place: Vec<Resolved>) -> ReadSitemap {
     // The end of its coding is missing; what is beyond the limit is cut by the parser.
     let is_short = response.truncated && response.body.len() <= MAX_SITEMAP_BYTES;
     sitemap.malformed |= is_short;
-    let landed = &response.final_url;
-    let is_elsewhere = is_of_seed && !is_same_site(asked, landed);
-    let mut listed = sitemap.pages.iter().chain(&sitemap.sitemaps);
-    let lists_own = is_elsewhere && listed.any(|entry| is_same_site(&entry.url, landed));
-    let site = Resolved::parse(landed).filter(|_| lists_own);
+    let lists = |site: &Resolved| {
+        let mut listed = sitemap.pages.iter().chain(&sitemap.sitemaps);
+        listed.any(|entry| is_same_site(&entry.url, site.as_str()))
+    };
+    let site = in_place.into_iter().find(lists);
     ReadSitemap { sitemap, site }
 }
 
@@ -331,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_failed_sitemap_is_told_unless_it_was_guessed_or_disallowed() {
-        let answered: anyhow::Error = NoSitemap::new("answers 503".to_owned()).into();
+        let answered: anyhow::Error = NoSitemap::new("answers 503".to_owned(), None).into();
         let listed = Some((UNREADABLE_SITEMAP, "answers 503".to_owned()));
         assert_eq!(told(&answered, false), listed);
         assert_eq!(told(&answered, true), None);

@@ -40,9 +40,10 @@ const GLOBALS: u8 = 6;
 const CODE: u8 = 10;
 
 /// The component with copies, fills and growth as guest code, and with [`RESERVED_PAGES`] if
-/// `reserve`. A module stays unchanged if it has no memory, more than one, or a 64-bit one, uses
-/// types of a later standard, or is damaged.
+/// `reserve` and if no module grows another one's memory. A module stays unchanged if it has no
+/// memory, more than one, or a 64-bit one, uses types of a later standard, or is damaged.
 pub(crate) fn inline_bulk(component: &[u8], reserve: bool) -> Vec<u8> {
+    let reserve = reserve && !reserve::is_shared(component);
     rewrite_component(component, reserve).unwrap_or_else(|| component.to_vec())
 }
 

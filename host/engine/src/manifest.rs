@@ -13,6 +13,10 @@ use crate::error::LoadError;
 use crate::grants::Permissions;
 use crate::kind::Kind;
 use crate::schema::Schema;
+use crate::text::clean;
+
+/// Longest part of a line that an error shows, in bytes.
+const MAX_SHOWN_LINE_BYTES: usize = 200;
 
 /// The WIT version that this host has: it runs plugins of this one and of earlier minor versions.
 pub const API_VERSION: &str = crate::wit::v1::bindings::VERSION;
@@ -134,14 +138,33 @@ impl Manifest {
 
     fn parse_with_input(text: &str) -> Result<(Self, Option<Schema>), LoadError> {
         section::check_length(text.len())?;
-        let mut manifest: Self = toml::from_str(text)
-            .map_err(|e| LoadError::Manifest(e.to_string().trim_end().replace('\n', " ")))?;
+        let mut manifest: Self =
+            toml::from_str(text).map_err(|e| LoadError::Manifest(unreadable(text, &e)))?;
         if manifest.roles.is_empty() && manifest.kind == Kind::Extractor {
             manifest.roles.push(manifest.name.clone());
         }
         let input = manifest.check().map_err(LoadError::Manifest)?;
         manifest.permissions.drop_repeated();
         Ok((manifest, input))
+    }
+}
+
+/// Why the text is no manifest. The parser's own words have the reason behind the whole line that it is about,
+/// such as a long schema, and errors are cut at their end.
+fn unreadable(text: &str, error: &toml::de::Error) -> String {
+    let reason = error.message().trim_end().replace('\n', " ");
+    let Some(span) = error.span() else {
+        return reason;
+    };
+    let before = text.get(..span.start).unwrap_or_default();
+    let above = before.matches('\n').count();
+    let line = text.lines().nth(above).unwrap_or_default();
+    let line = clean(line.trim(), MAX_SHOWN_LINE_BYTES);
+    // A missing field is about the whole table.
+    let is_of_one_line = text.get(span).is_some_and(|part| !part.contains('\n'));
+    match is_of_one_line && !line.is_empty() {
+        true => format!("line {}: {reason}: `{line}`", above + 1),
+        false => format!("line {}: {reason}", above + 1),
     }
 }
 
@@ -357,6 +380,25 @@ api = "1.0.0"
         for schema in ["true", "{}", r#"{"type": ["string", "object"]}"#] {
             Manifest::parse(&format!("{PLAIN}[schema]\ninput = '''{schema}'''\n")).unwrap();
         }
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_read_says_where_and_why() {
+        let long = format!("input = \"{{{}\n", " ".repeat(5_000));
+        for (line, number) in [("version = 7\n", 6), (long.as_str(), 6)] {
+            let text = format!("{PLAIN}{line}");
+            let reason = toml::from_str::<Manifest>(&text).unwrap_err();
+            let error = Manifest::parse(&text).unwrap_err().cleaned().to_string();
+            let place = format!("manifest: line {number}: ");
+            assert!(error.starts_with(&place), "{error}");
+            assert!(error.contains(reason.message()), "{error}");
+            assert!(error.len() < 600, "{error}");
+        }
+        let error = error(&PLAIN.replace("\"1.2.3\"", "7"));
+        assert!(error.starts_with("manifest: line 4: "), "{error}");
+        assert!(error.ends_with(": `version = 7`"), "{error}");
+        let error = self::error(&PLAIN.replace("name = \"links\"", ""));
+        assert_eq!(error, "manifest: line 1: missing field `name`");
     }
 
     #[test]

@@ -68,6 +68,11 @@ pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
     last.to_string()
 }
 
+/// How HTTP/2's library says that a connection has brought too many empty or small pieces of bodies: it takes
+/// a hundred empty ones. Servers that flush what they write send one with each response, so that this tells
+/// nothing of the last one, which a new connection brings.
+const SMALL_PIECES: &str = "too_many_data_frames";
+
 pub(crate) fn fault(source: &(dyn Error + 'static), stage: Stage) -> Fault {
     if says(source, &[Flood::TEXT]) {
         let fault = Fault::new(Kind::Protocol, SubKind::Flood, Flood::TEXT);
@@ -311,8 +316,11 @@ fn h2_fault(error: &h2::Error, stage: Stage) -> Fault {
         )
         .stale();
     }
-    // The library reports too many header frames as this reason.
+    // The library's reason for too many frames of any kind.
     if error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM) {
+        if error.to_string().contains(SMALL_PIECES) {
+            return Fault::new(Kind::Protocol, SubKind::Flood, Flood::TEXT).stale_only();
+        }
         return Fault::new(
             Kind::HeaderTooLarge,
             None,

@@ -207,6 +207,7 @@ impl Head {
             return Ok(None);
         }
         match tokio::time::timeout(patience, self.response.chunk()).await {
+            Ok(Ok(None)) if self.response.is_cut() => Err(classify::incomplete()),
             Ok(piece) => piece.map_err(|error| classify::fault(&error, Stage::Body)),
             Err(_) => {
                 let message = format!("nothing arrived for {} ms", patience.as_millis());
@@ -243,6 +244,7 @@ impl Head {
                     }
                     share.grow(body.held_bytes())?;
                 }
+                Ok(Ok(None)) if self.response.is_cut() => return Err(classify::incomplete()),
                 Ok(Ok(None)) => {
                     let settled = body.settle();
                     share.grow(body.held_bytes())?;

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use orbweaver_engine::file_name;
 use orbweaver_engine::manifest::{self, Manifest};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// The target that components in Rust are compiled for.
 const TARGET: &str = "wasm32-wasip2";
@@ -174,10 +175,17 @@ impl Project {
     }
 
     fn javascript(&self) -> Result<PathBuf> {
-        if !self.folder.join("node_modules").is_dir() {
+        let wanted = packages(&fs::read(self.folder.join("package.json"))?);
+        // npm keeps hidden files there. It is written last: an installation may have been interrupted.
+        let installed = self.folder.join("node_modules/.orbweaver-packages");
+        if fs::read(&installed).ok().as_ref() != Some(&wanted) {
             let mut install = self.command("npm");
             install.args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
             self.run(&mut install, "Node.js 20 or newer from https://nodejs.org")?;
+            // Where nothing is wanted, npm makes no folder.
+            fs::create_dir_all(self.folder.join("node_modules"))
+                .and_then(|()| fs::write(&installed, &wanted))
+                .with_context(|| format!("cannot write {}", installed.display()))?;
         }
         let out = self.scratch()?;
         let mut build = self.command("node");
@@ -251,5 +259,35 @@ impl Project {
             bail!("{program} failed ({})", output.status);
         }
         Ok(output.stdout)
+    }
+}
+
+/// What a `package.json` lets npm install.
+fn packages(package: &[u8]) -> Vec<u8> {
+    let Ok(mut read) = serde_json::from_slice::<Map<String, Value>>(package) else {
+        // npm says what is wrong with it.
+        return package.to_vec();
+    };
+    read.retain(|field, _| field.to_ascii_lowercase().ends_with("dependencies"));
+    Value::Object(read).to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_installed_again_where_others_are_wanted() {
+        let of = |text: &str| packages(text.as_bytes());
+        let first = of(r#"{"name": "a", "devDependencies": {"x": "1.0.0"}}"#);
+        let renamed = of(r#"{"devDependencies": {"x": "1.0.0"}, "name": "b"}"#);
+        assert_eq!(first, renamed);
+        for other in [
+            r#"{"name": "a", "devDependencies": {"x": "1.0.1"}}"#,
+            r#"{"name": "a", "devDependencies": {"x": "1.0.0"}, "dependencies": {"y": "1.0.0"}}"#,
+            "{",
+        ] {
+            assert_ne!(first, of(other), "{other}");
+        }
     }
 }

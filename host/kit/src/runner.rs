@@ -26,6 +26,9 @@ const DEFAULT_URL: &str = "https://example.com/";
 /// The event of a webhook that names none.
 const DEFAULT_EVENT: &str = "crawl.done";
 
+/// Status of a page from a file, for hooks: in a crawl each page has one, and what has none is no page.
+const FILE_STATUS: u16 = 200;
+
 /// The role that lists a page's links, for hooks.
 const LINKS: &str = "links";
 
@@ -121,7 +124,7 @@ impl Runner {
                 self.fetcher(plugin, call, &host).await?
             }
             Kind::Extractor => {
-                let subject = self.subject(call, folder, web).await?;
+                let subject = self.subject(call, folder, web, 0).await?;
                 calls.extend(subject.asked);
                 let first = || plugin.roles.first().unwrap_or(&plugin.name).clone();
                 let role = call.role.clone().unwrap_or_else(first);
@@ -141,7 +144,7 @@ impl Runner {
                 self.delivery(plugin, call, payload).await
             }
             Kind::Hook => {
-                let subject = self.subject(call, folder, web).await?;
+                let subject = self.subject(call, folder, web, FILE_STATUS).await?;
                 calls.extend(subject.asked);
                 let page = readable_page(&self.pipeline.engine, subject.page).await;
                 let links = self.links(&page).await?;
@@ -294,8 +297,14 @@ impl Runner {
         Ok(Value::Object(answer))
     }
 
-    /// The page that a call is made for.
-    async fn subject(&self, call: &PluginCall, folder: &Path, web: &Arc<Web>) -> Result<Subject> {
+    /// The page that a call is made for; one from a file has this status.
+    async fn subject(
+        &self,
+        call: &PluginCall,
+        folder: &Path,
+        web: &Arc<Web>,
+        file_status: u16,
+    ) -> Result<Subject> {
         if let Some(file) = &call.html {
             let path = within(folder, file).context("html")?;
             let body =
@@ -305,6 +314,7 @@ impl Runner {
                 Document::page_of(PageParts {
                     final_url: url.clone(),
                     url,
+                    status: file_status,
                     body: body.into(),
                     ..PageParts::default()
                 })

@@ -11,6 +11,7 @@ pub mod housekeeping;
 pub mod insecure_settings;
 pub mod listen;
 pub mod probe;
+mod recurring;
 pub mod serve;
 pub mod service;
 mod supervise;

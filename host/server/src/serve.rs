@@ -1,10 +1,12 @@
 //! Runs the service: listening, background work, and graceful shutdown.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use orbweaver_accounts::context::Accounts;
 use orbweaver_accounts::mail;
@@ -21,6 +23,11 @@ use crate::listen::{Server, Settings, tls};
 use crate::probe;
 use crate::service::Service;
 use crate::supervise::supervised;
+
+/// The longest that workers take to hand their work back, while the database answers.
+const HAND_BACK: Duration = Duration::from_secs(8);
+/// Time for what comes after that: the browser's end, and the last writes.
+const LAST_WRITES: Duration = Duration::from_millis(1_500);
 
 /// A running service.
 #[derive(Debug)]
@@ -169,9 +176,20 @@ impl Running {
     }
 
     /// Stops accepting, lets running requests finish within the configured time, ends the
-    /// background work and writes queued data.
-    pub async fn stop(mut self) {
+    /// background work and writes queued data. Where the database does not answer, the rest is given up: leases
+    /// and claims end by themselves, and whoever has sent the signal waits no longer.
+    pub async fn stop(self) {
         let grace = self.service.config().http.shutdown_ms.as_duration();
+        let most = grace.max(HAND_BACK) + LAST_WRITES;
+        if timeout(most, self.stop_in_order(grace)).await.is_err() {
+            tracing::warn!(
+                "not everything was handed back and written in time, as if the database did not \
+                 answer; leases end by themselves"
+            );
+        }
+    }
+
+    async fn stop_in_order(mut self, grace: Duration) {
         for server in &self.servers {
             server.begin_stop();
         }

@@ -26,7 +26,7 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::db::Db;
+use crate::db::{Db, PROMPT, answered};
 use crate::notices::{Notices, Topic};
 
 /// Time between two looks.
@@ -160,9 +160,8 @@ async fn look(db: &Db, observer: &mut Option<SqliteConnection>) -> State {
         }
         Db::Lite(lite) => State::Commits(lite.changes.load(Ordering::Acquire)),
         Db::Pg(pool) => {
-            let found = sqlx::query_scalar("SELECT CAST(pg_current_snapshot() AS TEXT)")
-                .fetch_one(pool)
-                .await;
+            let snapshot = sqlx::query_scalar("SELECT CAST(pg_current_snapshot() AS TEXT)");
+            let found = answered(PROMPT, async { Ok(snapshot.fetch_one(pool).await?) }).await;
             found.map_or(State::Unknown, State::Snapshot)
         }
     }

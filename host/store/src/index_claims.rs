@@ -7,7 +7,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::db::{Db, per_database, read, transact};
+use crate::db::{Db, PATIENCE, answered, per_database, read, transact};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::to_ms;
@@ -162,14 +162,13 @@ impl Store {
         };
         // An inserting transaction takes this lock first, and keeps it until it has ended and
         // others see its rows.
-        Ok(sqlx::query_scalar(
+        let writers = sqlx::query_scalar(
             "SELECT DISTINCT virtualtransaction FROM pg_locks
              WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
                AND relation = CAST('pages' AS regclass)
                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-        )
-        .fetch_all(pool)
-        .await?)
+        );
+        answered(PATIENCE, async { Ok(writers.fetch_all(pool).await?) }).await
     }
 
     /// Whether pages are claimed, by whatever node.

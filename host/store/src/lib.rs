@@ -52,8 +52,9 @@ mod worker_lock;
 pub mod writer;
 
 pub use accounts::{
-    ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, MAX_ACTIVE_KEYS, NewKey,
-    NewProject, NewSignup, Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
+    ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, MAX_ACTIVE_KEYS,
+    MAX_ENDED_KEYS, NewKey, NewProject, NewSignup, Principal, Project, ProjectChange, Revoked,
+    SignedUp, SignupLimits,
 };
 pub use bodies::encoding::{BodyEncoding, StoredBody};
 pub use bodies::moving::Moved;

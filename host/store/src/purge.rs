@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::db::{Db, transact};
+use crate::db::{Db, PATIENCE, answered, transact};
 use crate::error::StoreError;
 use crate::logs::partitions;
 use crate::store::Store;
@@ -49,8 +49,9 @@ impl Store {
         }
         if let Db::Pg(pool) = &self.db {
             let kept = i64::try_from(keep.request_log.as_millis()).unwrap_or(i64::MAX);
-            partitions::make_ahead(pool, to_ms(now), kept).await?;
-            removed += partitions::drop_before(pool, before(keep.request_log)).await?;
+            answered(PATIENCE, partitions::make_ahead(pool, to_ms(now), kept)).await?;
+            let dropped = partitions::drop_before(pool, before(keep.request_log));
+            removed += answered(PATIENCE, dropped).await?;
         }
         loop {
             let batch = self.purge_log(before(keep.request_log)).await?;

@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::postgres::PgPool;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::db::{self, Db, Options};
+use crate::db::{self, Db, Options, PROMPT, answered, postgres_pool};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -124,7 +124,7 @@ impl Replicas {
     /// Connects to none of them yet: a replica that is down must keep no node from its work.
     pub(crate) fn new(options: &Options) -> Result<Self, StoreError> {
         let replicas = options.replica_urls.iter().map(|url| {
-            let pool = PgPoolOptions::new()
+            let pool = postgres_pool()
                 .max_connections(options.connections.max(2))
                 .acquire_timeout(options.acquire_timeout)
                 .connect_lazy_with(db::postgres_at("database.replica_urls", url)?);
@@ -145,7 +145,7 @@ impl Replicas {
             return None;
         }
         // If the database fails, the read itself says so.
-        let goal = goal(database).await.ok()?;
+        let goal = answered(PROMPT, goal(database)).await.ok()?;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let count = self.all.len();
         let in_turn = (0..count).filter_map(|place| self.all.get(turn.wrapping_add(place) % count));
@@ -191,10 +191,9 @@ impl Replica {
         &self,
         read: impl Future<Output = Result<T, StoreError>>,
     ) -> Option<T> {
-        match timeout(STATEMENT, read).await {
-            Ok(Ok(found)) => return Some(found),
-            Ok(Err(error)) => tracing::warn!(%error, "a read from a replica failed"),
-            Err(_) => tracing::warn!("a replica of the database stopped answering"),
+        match answered(STATEMENT, read).await {
+            Ok(found) => return Some(found),
+            Err(error) => tracing::warn!(%error, "a read from a replica failed"),
         }
         counted("failed");
         self.rest();
@@ -299,7 +298,7 @@ impl Store {
         if self.replicas.all.is_empty() {
             return Ok(Vec::new());
         }
-        let goal = goal(database).await?;
+        let goal = answered(PROMPT, goal(database)).await?;
         let looks = self.replicas.all.iter().map(|replica| async {
             match timeout(STATE, replica.state(&goal)).await {
                 Ok(Ok(state)) => state,

@@ -1,6 +1,6 @@
 //! The table `settings`: state of the instance.
 
-use crate::db::{per_database, read, transact};
+use crate::db::{PROMPT, answered, per_database, read, transact};
 use crate::error::StoreError;
 use crate::notices::Topic;
 use crate::store::Store;
@@ -86,10 +86,15 @@ impl Store {
         })
     }
 
-    /// Number of changes to projects and keys so far, by any process.
+    /// Number of changes to projects and keys so far, by any process. Every request waits for it, and none for
+    /// long.
     #[crate::boxed]
     pub async fn accounts_version(&self) -> Result<i64, StoreError> {
-        let value = self.setting(ACCOUNTS_VERSION).await?;
+        let read = self.setting(ACCOUNTS_VERSION);
+        let value = match self.is_shared() {
+            true => answered(PROMPT, read).await?,
+            false => read.await?,
+        };
         value.map_or(Ok(0), |value| {
             value
                 .parse()

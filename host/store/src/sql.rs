@@ -7,6 +7,7 @@
 
 /// Statements for SQLite.
 pub(crate) mod lite {
+    pub(crate) use crate::accounts::key_events::lite as key_events;
     pub(crate) use crate::accounts::keys::lite as keys;
     pub(crate) use crate::accounts::projects::lite as projects;
     pub(crate) use crate::accounts::signup::lite as signup;
@@ -40,6 +41,7 @@ pub(crate) mod lite {
     pub(crate) use crate::runs::parts::lite as run_parts;
     pub(crate) use crate::runs::rows::lite as runs;
     pub(crate) use crate::runs::slots::lite as slots;
+    pub(crate) use crate::runs::texts::lite as run_texts;
     pub(crate) use crate::search::lite as search;
     pub(crate) use crate::settings::lite as settings;
     pub(crate) use crate::webhook::feed::lite as page_feeds;
@@ -49,6 +51,7 @@ pub(crate) mod lite {
 
 /// Statements for PostgreSQL.
 pub(crate) mod pg {
+    pub(crate) use crate::accounts::key_events::pg as key_events;
     pub(crate) use crate::accounts::keys::pg as keys;
     pub(crate) use crate::accounts::projects::pg as projects;
     pub(crate) use crate::accounts::signup::pg as signup;
@@ -82,6 +85,7 @@ pub(crate) mod pg {
     pub(crate) use crate::runs::parts::pg as run_parts;
     pub(crate) use crate::runs::rows::pg as runs;
     pub(crate) use crate::runs::slots::pg as slots;
+    pub(crate) use crate::runs::texts::pg as run_texts;
     pub(crate) use crate::search::pg as search;
     pub(crate) use crate::settings::pg as settings;
     pub(crate) use crate::webhook::feed::pg as page_feeds;

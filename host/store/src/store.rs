@@ -158,8 +158,8 @@ impl Store {
         let time = sqlx::query_scalar(
             "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)",
         );
-        let told = tokio::time::timeout(db::PATIENCE, time.fetch_one(pool)).await;
-        Ok(Some(told.map_err(|_| db::unanswered())??))
+        let told = db::answered(db::PATIENCE, async { Ok(time.fetch_one(pool).await?) });
+        Ok(Some(told.await?))
     }
 
     /// Writes all queued jobs and closes all connections.

@@ -213,6 +213,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("json-ld-without-context", json_ld("{\"@type\":\"Person\"}"), json_ld("[{\"@context\":\"https://schema.org\",\"@type\":\"Person\"}]")),
         ("json-ld-without-type", json_ld("{\"@context\":\"https://schema.org\",\"name\":\"Ann\"}"), clean()),
         ("structured-data-incomplete", json_ld("{\"@context\":\"https://schema.org\",\"@type\":\"Product\",\"name\":\"Saw\"}"), json_ld("{\"@context\":\"https://schema.org\",\"@type\":\"Product\",\"name\":\"Saw\",\"offers\":{\"@type\":\"Offer\",\"price\":9}}")),
+        ("structured-data-incomplete", json_ld("{\"@context\":{\"schema\":\"https://schema.org/\"},\"@type\":\"schema:Dataset\",\"schema:name\":\"Rain\",\"schema:description\":\"\"}"), json_ld("{\"@context\":{\"schema\":\"https://schema.org/\"},\"@type\":\"schema:Dataset\",\"schema:name\":\"Rain\",\"https://schema.org/description\":\"By day\"}")),
         ("microdata-outside-item", clean().body("<span itemprop=name>Ann</span>"), clean().body("<p itemscope><span itemprop=name>Ann</span></p>")),
         // Social media
         ("open-graph-missing", clean().swap("property=\"og:", "property=\"no:"), clean()),

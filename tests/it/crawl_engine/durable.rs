@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::ground::{Answer, Ground};
-use super::{crawl, over, paths, project, promises, queue, spec};
+use super::{crawl, llms_texts, over, paths, project, promises, queue, spec};
 use crate::support::{Service, wait};
 
 promises! {
@@ -327,7 +327,8 @@ async fn a_continued_run_has_its_sites_files(service: Service) {
     passed.add_permits(10);
     let run = over(&service, run).await;
     assert_eq!((run.status, run.page_count), (RunState::Done, 2));
-    assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
+    let (llms, _) = llms_texts(&service, &run).await;
+    assert_eq!(llms.as_deref(), Some("# A site\n"));
     let policy = run.ai_bot_policy.unwrap();
     assert!(policy.contains(r#""GPTBot":"disallowed""#), "{policy}");
 }

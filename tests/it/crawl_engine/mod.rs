@@ -98,6 +98,14 @@ async fn crawl(service: &Service, spec: &CrawlSpec) -> Run {
     over(service, run).await
 }
 
+/// llms.txt and llms-full.txt of the run's site.
+async fn llms_texts(service: &Service, run: &Run) -> (Option<String>, Option<String>) {
+    let store = &service.app.store;
+    let found = store.run_with_texts(run.project, run.id).await;
+    let (_, texts) = found.expect("a database").expect("a run");
+    (texts.llms_txt, texts.llms_full_txt)
+}
+
 async fn pages(service: &Service, run: &Run) -> Vec<PageItem> {
     let range = PageRange {
         status: None,

@@ -9,7 +9,7 @@ use orbweaver_crawl::spec::{CrawlSpec, MAX_DELAY_MS};
 use orbweaver_store::crawl::{RunState, SkipReason};
 
 use super::ground::{Answer, Ground, Hit};
-use super::{crawl, over, paths, promises, queue, spec};
+use super::{crawl, llms_texts, over, paths, promises, queue, spec};
 use crate::support::{Service, wait};
 
 promises! {
@@ -355,8 +355,9 @@ async fn ai_bot_policy_and_llms_txt_are_recorded(service: Service) {
     })
     .await;
     let run = crawl(&service, &spec(&ground.url("/"))).await;
-    assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
-    assert_eq!(run.llms_full_txt.as_deref(), Some("# All of it\n"));
+    let (llms, full) = llms_texts(&service, &run).await;
+    assert_eq!(llms.as_deref(), Some("# A site\n"));
+    assert_eq!(full.as_deref(), Some("# All of it\n"));
     let policy = run.ai_bot_policy.unwrap();
     assert!(policy.contains(r#""GPTBot":"disallowed""#), "{policy}");
 }
@@ -384,15 +385,17 @@ async fn site_files_are_asked_for_with_what_the_run_sends(service: Service) {
     };
     let run = crawl(&service, &sending).await;
     assert_eq!(paths(&service, &run).await, ["", "open"]);
-    assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
-    assert_eq!(run.llms_full_txt.as_deref(), Some("# All of it\n"));
+    let (llms, full) = llms_texts(&service, &run).await;
+    assert_eq!(llms.as_deref(), Some("# A site\n"));
+    assert_eq!(full.as_deref(), Some("# All of it\n"));
     // What it got is nobody else's.
     let run = crawl(&service, &spec(&ground.url("/"))).await;
-    assert_eq!((run.llms_txt, run.llms_full_txt), (None, None));
+    assert_eq!(llms_texts(&service, &run).await, (None, None));
     // Nor does it get what others got.
     let run = crawl(&service, &sending).await;
     assert_eq!(paths(&service, &run).await, ["", "open"]);
-    assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
+    let (llms, _) = llms_texts(&service, &run).await;
+    assert_eq!(llms.as_deref(), Some("# A site\n"));
 }
 
 async fn the_robots_txt_of_a_run_alone_decides_about_its_urls(service: Service) {

@@ -11,6 +11,7 @@ use crate::support::Service;
 
 promises! {
     the_host_that_a_sitemap_redirects_to_is_in_scope
+    sitemaps_of_the_host_that_a_site_has_moved_to_are_its_own
     sitemaps_of_other_sites_urls_alone_are_a_failure
     nested_and_many_sitemaps_are_all_read
     what_a_cut_sitemap_leaves_out_is_told
@@ -81,6 +82,27 @@ async fn the_host_that_a_sitemap_redirects_to_is_in_scope(service: Service) {
                 .all(|page| page.url.starts_with(&landing.url("/")))
         );
         assert!(run.progress.skipped.is_empty(), "{run:?}");
+    }
+}
+
+async fn sitemaps_of_the_host_that_a_site_has_moved_to_are_its_own(service: Service) {
+    // `/sitemap.xml` is no place of this site's: robots.txt alone names its sitemaps, by whole URLs.
+    for missing in [Answer::status(404), Answer::page("Not found", &[])] {
+        let landing = Ground::of(move |hit| match hit.path.as_str() {
+            "/robots.txt" => {
+                let host = &hit.headers["host"];
+                Answer::text(format!("Sitemap: http://{host}/maps/all.xml"))
+            }
+            "/maps/all.xml" => index(["/maps/1.xml".to_owned()]),
+            "/maps/1.xml" => urls(["/a", "/b"].map(str::to_owned)),
+            "/sitemap.xml" => missing.clone(),
+            _ => other(hit),
+        })
+        .await;
+        let to = landing.url("");
+        let ground = Ground::of(move |hit| Answer::to(&format!("{to}{}", hit.path))).await;
+        let run = crawl(&service, &listed(&ground, "/")).await;
+        assert_eq!((run.status, run.page_count), (RunState::Done, 2), "{run:?}");
     }
 }
 

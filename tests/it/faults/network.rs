@@ -46,6 +46,30 @@ async fn fault_21_reset_streams_and_goaway() {
 }
 
 #[tokio::test]
+async fn fault_21_a_server_that_flushes_each_response_loses_none() {
+    let (faulty, origin) = secure(Flaw::Http2Flushes).await;
+    let url = origin.url("127.0.0.1");
+    // HTTP/2's library ends a connection after a hundred empty pieces.
+    for round in 0..3 {
+        let urls: Vec<String> = (0..100).map(|n| format!("{url}?{round}-{n}")).collect();
+        let body = json!({"urls": urls, "metadata_only": true});
+        let answer = faulty.client().post("/v1/scan/bulk", &body).await.ok();
+        let items = answer["items"].as_array().expect("a list");
+        let failed: Vec<_> = items.iter().filter(|item| item["ok"] != true).collect();
+        assert!(failed.is_empty(), "{failed:?}");
+    }
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn fault_21_a_stream_that_ends_before_its_length_is_no_page() {
+    let (faulty, origin) = secure(Flaw::Http2Cut).await;
+    let url = origin.url("127.0.0.1");
+    assert_eq!(faulty.failure_of(&url).await, "incomplete_body");
+    faulty.is_well().await;
+}
+
+#[tokio::test]
 async fn fault_22_tls_flaws() {
     for (flaw, words) in [
         (Flaw::Expired, "expired"),

@@ -195,6 +195,48 @@ async fn a_request_of_another_form_has_the_envelope() {
         .await;
     let said = answer.error(400, "INVALID_INPUT");
     assert!(said.contains("rotocol"), "{said}");
+    // A client of a later version reads in the protocol's own error what there is to choose from.
+    let later = "2099-01-01";
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": later,
+        "io.modelcontextprotocol/clientInfo": {"name": "later", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let discover = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta},
+    });
+    let named = [
+        json[0],
+        json[1],
+        ("mcp-protocol-version", later),
+        ("mcp-method", "server/discover"),
+    ];
+    let answer = client
+        .send("POST", "/mcp", &named, discover.to_string().as_bytes())
+        .await;
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    let error = &answer.json()["error"];
+    assert_eq!(error["code"], -32_022, "{error}");
+    let supported = error["data"]["supported"].as_array().unwrap();
+    assert!(supported.contains(&json!("2025-11-25")), "{error}");
+    // Parameters that do not fit are said to be that, and not a method that there is not.
+    for (method, params, code) in [
+        (
+            "tools/call",
+            json!({"name": "usage", "arguments": [1]}),
+            -32_602,
+        ),
+        ("tools/nothing", json!({}), -32_601),
+    ] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let answer = send(&client, &[], &message).await;
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], code, "{error}");
+        assert!(
+            error["message"].as_str().unwrap().contains(method),
+            "{error}"
+        );
+    }
     let large = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "x": "x".repeat(3_000)});
     send(&client, &[], &large)
         .await

@@ -152,6 +152,34 @@ fn cases_are_compared_with_the_answers_that_were_accepted() {
 }
 
 #[test]
+fn an_option_that_a_case_leaves_without_effect_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = plugin_dir().join("extract-metadata.wasm");
+    let file = file.to_string_lossy();
+    for option in [
+        "--input",
+        "--url",
+        "--html",
+        "--role",
+        "--domain",
+        "--path",
+        "--hook-config",
+        "--event",
+        "--payload",
+    ] {
+        let tested = plugin(&folder, &["test", &file, option, "{}"]);
+        assert_ne!(tested.status.code(), Some(0));
+        let said = text(&tested.stderr);
+        assert!(
+            said.contains(&format!("{option} is for `orbweaver plugin run`")),
+            "{said}"
+        );
+        let run = plugin(&folder, &["run", &file, "--case", "a", option, "{}"]);
+        assert_eq!(run.status.code(), Some(2), "{option}");
+    }
+}
+
+#[test]
 fn a_hook_is_called_with_the_links_of_its_page() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(
@@ -175,6 +203,14 @@ fn a_hook_is_called_with_the_links_of_its_page() {
     assert_eq!(verdict["page"], "kept", "{verdict}");
     assert_eq!(verdict["links"][0]["priority"], 10, "{verdict}");
     assert!(verdict["links"][1]["skipped"].is_string(), "{verdict}");
+
+    // As in a crawl, where a visit without a status is of no page.
+    let tool = component("hook-tool");
+    let config = json!({"record": {}, "only": "example.com"}).to_string();
+    let page = ["--html", "page.html", "--hook-config", &config];
+    let run = [&["run", &tool][..], &page].concat();
+    let verdict = answer(&plugin(&folder, &run));
+    assert_eq!(verdict["records"][0]["status"], 200, "{verdict}");
 }
 
 #[test]

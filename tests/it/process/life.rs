@@ -4,8 +4,10 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use orbweaver_tests::postgres::Postgres;
 use serde_json::json;
 
 use super::{Served, command, run};
@@ -228,6 +230,49 @@ fn sigterm_ends_a_process_that_still_starts() {
         assert!(sent.unwrap().success());
         assert_eq!(process.wait().unwrap().code(), Some(0), "{arguments:?}");
     }
+}
+
+/// A lock on the request log holds up the writer, as a database that says nothing would.
+#[tokio::test]
+async fn sigterm_ends_a_process_whose_database_does_not_answer() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Arc::new(Postgres::start(&[], drop).unwrap());
+    let database = server.database().unwrap();
+    let served = Served::start(
+        command(&data)
+            .env("ORBWEAVER_DATABASE_URL", &database)
+            .env("ORBWEAVER_BOOTSTRAP_KEY", KEY),
+    );
+    let psql = |sql: &'static str| {
+        let (server, database) = (Arc::clone(&server), database.clone());
+        tokio::task::spawn_blocking(move || server.execute(&database, sql))
+    };
+    let locked = psql("BEGIN; LOCK TABLE request_log; SELECT pg_sleep(3600)");
+    let held = "DO $$ BEGIN PERFORM FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock' \
+                AND relation = 'request_log'::regclass; IF NOT FOUND THEN RAISE 'no'; END IF; END $$";
+    wait::until("the log is locked", async || {
+        psql(held).await.unwrap().is_ok()
+    })
+    .await;
+    Client::new(served.address, Some(KEY))
+        .get("/v1/usage")
+        .await
+        .ok();
+    let waits = "DO $$ BEGIN PERFORM FROM pg_locks WHERE NOT granted; \
+                 IF NOT FOUND THEN RAISE 'no'; END IF; END $$";
+    wait::until("the writer waits", async || {
+        psql(waits).await.unwrap().is_ok()
+    })
+    .await;
+    served.signal("TERM");
+    tokio::task::spawn_blocking(move || served.ended())
+        .await
+        .unwrap();
+    assert!(!locked.is_finished(), "the writer still had to wait");
+    let unlock = "SELECT pg_terminate_backend(pid) FROM pg_locks \
+                  WHERE granted AND mode = 'AccessExclusiveLock'";
+    psql(unlock).await.unwrap().unwrap();
+    assert!(locked.await.unwrap().is_err());
 }
 
 #[tokio::test]

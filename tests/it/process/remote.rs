@@ -285,17 +285,25 @@ async fn doctor_finds_no_fault_where_the_service_runs() {
 async fn a_login_needs_a_key_that_works_and_a_way_that_is_closed() {
     let at = LoggedIn::start();
     let address = format!("http://{}", at.served.address);
+    // As a sign-in page in front of a service.
+    let elsewhere = Origin::start().await.unwrap();
+    elsewhere.set("/v1/usage", Reply::html("<h1>Sign in</h1>"));
     for (url, key, expected) in [
         (address.as_str(), "orb_wrong", "does not know this key"),
         (&address, "", "no key was given"),
         ("http://crawl.example.com", KEY, "--insecure"),
         ("crawl.example.com", KEY, "not a URL"),
+        (&elsewhere.url(""), KEY, "not JSON"),
     ] {
         let (code, _, said) = told(&login(&at.user, url, key));
         assert_eq!(code, 1, "{said}");
         assert!(said.contains(expected), "{url}: {said}");
         assert!(!said.contains(KEY), "{said}");
     }
+    let other = elsewhere.url("");
+    let (code, told, said) = at.run(&["usage", "--server", &other, "--key", KEY]);
+    assert_eq!((code, told.as_str()), (1, ""), "{said}");
+    assert!(said.contains("not JSON"), "{said}");
     // The first login is still there.
     let (code, _, said) = at.run(&["usage"]);
     assert_eq!(code, 0, "{said}");

@@ -48,6 +48,10 @@ pub enum Flaw {
     Http2Hints,
     /// It speaks HTTP/2, and its first connection is silent from the first request on.
     Http2Silence,
+    /// It speaks HTTP/2, and flushes each response before its content, which sends an empty piece.
+    Http2Flushes,
+    /// It speaks HTTP/2, and resets each stream, without an error, before the length that it has announced.
+    Http2Cut,
     /// It speaks HTTP/1.1 and HTTP/2, over which it answers HTTP_1_1_REQUIRED.
     Http2Unwanted,
 }
@@ -61,6 +65,8 @@ impl Flaw {
                 | Self::Http2BigHeader
                 | Self::Http2Hints
                 | Self::Http2Silence
+                | Self::Http2Flushes
+                | Self::Http2Cut
                 | Self::Http2Unwanted
         )
     }
@@ -336,6 +342,19 @@ fn answer(flaw: Flaw, before: usize, id: u32) -> Vec<u8> {
             // The last processed stream is 0: none.
             frame(GOAWAY, 0, 0, &[[0; 4], CODE].concat())
         }
+        Flaw::Http2Flushes => [
+            ok,
+            frame(DATA, 0, id, &[]),
+            frame(DATA, END_STREAM, id, b"secure"),
+        ]
+        .concat(),
+        Flaw::Http2Cut => [
+            // `content-length: 100` as a literal with a name of HPACK's static table.
+            frame(HEADERS, END_HEADERS, id, b"\x88\x0f\x0d\x03100"),
+            frame(DATA, 0, id, b"part"),
+            frame(RST_STREAM, 0, id, &[0; 4]),
+        ]
+        .concat(),
         // HTTP_1_1_REQUIRED.
         Flaw::Http2Unwanted => frame(RST_STREAM, 0, id, &[0, 0, 0, 13]),
         Flaw::Http2BigHeader => {

@@ -1,6 +1,6 @@
 import type { INodeProperties } from "n8n-workflow";
 
-import { address, allItems, body, id, on, operation, operations, query } from "./fields";
+import { DELETED, address, allItems, body, id, on, operation, operations, query } from "./fields";
 
 /** Crawls of whole sites. */
 export const crawls: INodeProperties[] = [
@@ -24,6 +24,7 @@ export const crawls: INodeProperties[] = [
     }),
     operation("Delete a crawl", "delete", "Delete a crawl with all its pages", {
       request: { method: "DELETE", url: "=/v1/crawls/{{$parameter.crawlId}}" },
+      output: DELETED,
     }),
   ]),
   address("crawl", "start"),

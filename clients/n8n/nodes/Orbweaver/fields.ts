@@ -47,6 +47,14 @@ export function query(name: string, field: Omit<INodeProperties, "name">): INode
   return { ...field, name, routing: { send: { type: "query", property: name } } };
 }
 
+/** The value of a field of JSON: typed as text, or an object that an expression or an agent gives. */
+export const JSON_VALUE = '={{ typeof $value === "string" ? JSON.parse($value) : $value }}';
+
+/** One item that says what was done, in place of an answer without a body. */
+export const DELETED = {
+  postReceive: [{ type: "set" as const, properties: { value: "={{ { deleted: true } }}" } }],
+};
+
 /** The items of a list, one output item each. */
 export const ITEMS = { postReceive: [{ type: "rootProperty" as const, properties: { property: "items" } }] };
 

@@ -1,6 +1,6 @@
 import type { INodeProperties } from "n8n-workflow";
 
-import { ITEMS, address, body, id, on, operation, operations, query } from "./fields";
+import { ITEMS, JSON_VALUE, address, body, id, on, operation, operations, query } from "./fields";
 
 /** Pages and sites: scan, stored page, map, search. */
 export const pages: INodeProperties[] = [
@@ -87,7 +87,7 @@ export const pages: INodeProperties[] = [
         type: "json",
         default: "{}",
         description: "Fields to extract: an object with schema, and selectors or prompt",
-        routing: { send: { type: "body", property: "extract", value: "={{ JSON.parse($value) }}" } },
+        routing: { send: { type: "body", property: "extract", value: JSON_VALUE } },
       },
     ],
   },
@@ -134,6 +134,6 @@ export const actors: INodeProperties[] = [
     default: '{\n  "url": "https://example.com/"\n}',
     description: "The actor's input, by its schema",
     displayOptions: on("actor", "run"),
-    routing: { request: { body: "={{ JSON.parse($value) }}" } },
+    routing: { request: { body: JSON_VALUE } },
   },
 ];

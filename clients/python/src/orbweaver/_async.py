@@ -59,7 +59,8 @@ class AsyncOrbweaver:
     async def request(
         self, method: str, path: str, *, query: dict[str, Any] | None = None, body: Any = None
     ) -> Any:
-        """Any request to the API: its JSON, its text where it is none, None without a body."""
+        """Any request to the API: its JSON, its text where it is none, the bytes of a file (a picture, an
+        archive), None without a body."""
         return await self._send(Request(method, path, query or {}, body))
 
     async def scan(self, url: str, **fields: Any) -> ScanResult:
@@ -90,14 +91,20 @@ class AsyncOrbweaver:
         body = _request.body(None, {"urls": urls, **fields})
         return cast(CrawlReference, await self._send(Request("POST", "/v1/batch", body=body)))
 
-    async def actor(self, name: str, **fields: Any) -> ActorAnswer:
+    async def actor(self, name: str, /, **fields: Any) -> ActorAnswer:
         """What an actor finds; fields by its input schema."""
         path = f"/v1/actors/{segment(name)}"
         body = _request.body(None, fields)
         return cast(ActorAnswer, await self._send(Request("POST", path, body=body)))
 
     async def run_actor(
-        self, name: str, *, poll_seconds: float = 2.0, wait_seconds: float = 3600.0, **fields: Any
+        self,
+        name: str,
+        /,
+        *,
+        poll_seconds: float = 2.0,
+        wait_seconds: float = 3600.0,
+        **fields: Any,
     ) -> ActorRun:
         """Runs an actor in the background and waits for its end: for work that takes longer than a
         request may."""

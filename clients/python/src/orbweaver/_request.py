@@ -166,9 +166,13 @@ def is_held(response: httpx.Response) -> bool:
 
 
 def content(response: httpx.Response) -> Any:
-    """The JSON of an answer, its text where it is none."""
+    """The JSON of an answer, its text where it is none, the bytes of a file."""
     if response.status_code == 204 or not response.content:
         return None
-    if response.headers.get("content-type", "").startswith("application/json"):
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json":
         return response.json()
-    return response.text
+    # A picture or an archive read as text would be damaged.
+    if not kind or kind.startswith("text/") or kind == "application/x-ndjson":
+        return response.text
+    return response.content

@@ -8,11 +8,13 @@ mod known;
 pub(crate) mod overlay;
 mod quarantine;
 mod queue_bounds;
+mod removal;
 mod watch;
 
 pub use grants::UploadGrants;
 pub use journal::PluginJournal;
-pub use overlay::{Overlay, Upload, UploadError, Uploaded, kind, remove, roll_back, upload};
+pub use overlay::{Overlay, Upload, UploadError, Uploaded, kind, roll_back, upload};
+pub use removal::remove;
 pub use watch::{follow, watch};
 
 /// Bounds of all uploads.

@@ -22,7 +22,7 @@ use orbweaver_accounts::quota::QuotaError;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{Engine, Kind, LoadError, PluginInfo, ProjectPolicy, Source};
 use orbweaver_store::{
-    NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, StateOwner, StoreError, UploadedPlugin,
+    NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, StoreError, UploadedPlugin,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
@@ -201,55 +201,6 @@ pub async fn roll_back(actors: &Actors, version: UploadedPlugin) -> Result<Uploa
     done.await.unwrap_or(Err(UploadError::Stopped))
 }
 
-/// Removes an upload with all its versions from every node, and what a project's own plugin has kept;
-/// what it replaced serves again. False if there is no such upload.
-///
-/// # Errors
-/// When the database fails.
-#[crate::boxed]
-pub async fn remove(actors: &Actors, key: &PluginKey) -> Result<bool, StoreError> {
-    let _turn = actors.overlay.turn(key).await;
-    // What it has kept goes first: after a crash in between, the plugin is still there to remove.
-    // A call that still runs may write until the plugin is deleted, so it goes once more at the end.
-    forget_state(actors, key).await?;
-    forget_records(actors, key).await?;
-    let removed = actors.store.delete_plugin(key).await?;
-    if removed {
-        unload(actors, key);
-        forget_state(actors, key).await?;
-        actors.journal.written().await;
-        forget_records(actors, key).await?;
-        tracing::info!(
-            plugin = key.name,
-            kind = key.kind,
-            "uploaded plugin removed"
-        );
-    }
-    Ok(removed)
-}
-
-/// Deletes what a project's own plugin has kept.
-async fn forget_state(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
-    let Some(project) = key.project else {
-        return Ok(());
-    };
-    let owner = StateOwner {
-        project,
-        own: true,
-        kind: key.kind.clone(),
-        name: key.name.clone(),
-    };
-    actors.store.delete_plugin_state(&owner).await
-}
-
-/// Deletes what a plugin has logged, and its failed calls.
-async fn forget_records(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
-    let store = &actors.store;
-    store
-        .delete_plugin_records(key.project, &key.kind, &key.name)
-        .await
-}
-
 enum Change<'a> {
     Upload(&'a Upload),
     Version(&'a UploadedPlugin),
@@ -396,7 +347,8 @@ async fn load(
     }
 }
 
-fn unload(actors: &Actors, key: &PluginKey) {
+/// Ends an upload's service here, and forgets it.
+pub(super) fn unload(actors: &Actors, key: &PluginKey) {
     let has_others = actors.overlay.known.forget(key);
     stop_serving(actors, key);
     if let Some(project) = key.project.filter(|_| !has_others) {

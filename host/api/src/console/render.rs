@@ -214,6 +214,19 @@ mod tests {
     }
 
     #[test]
+    fn options_that_were_entered_are_open_wherever_they_stand() {
+        let field = |value: &str| json!({"name": "a", "kind": "text", "value": value});
+        let shown = |values: [&str; 3]| {
+            let form = r#"{% import "macros.html" as m %}{{ m.form("/x", "", [], more, "Go") }}"#;
+            let more = json!({"more": values.map(field)});
+            ENVIRONMENT.render_str(form, Serde(more)).unwrap()
+        };
+        assert!(shown(["", "", "x"]).contains("<details open>"));
+        assert!(shown(["x", "", "x"]).contains("<details open>"));
+        assert!(shown([""; 3]).contains("<details>"));
+    }
+
+    #[test]
     fn times_and_numbers_are_short() {
         assert_eq!(
             moment(Some("2026-03-01T12:00:05.123Z")),

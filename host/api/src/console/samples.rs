@@ -7,6 +7,14 @@ const LINE: usize = 76;
 /// The page of a request that has none yet.
 const EXAMPLE: &str = "https://example.com/";
 
+/// Words that cannot name an argument in Python (its reference, section 2.3.1).
+const PYTHON_WORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];
+
 /// The code of a POST: `curl`, `python` and `typescript`. A request without a body is shown with an
 /// example.
 pub(super) fn samples(base: &str, path: &str, body: &Value) -> Value {
@@ -89,6 +97,7 @@ fn python(base: &str, path: &str, body: &Map<String, Value>) -> String {
                     .next()
                     .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
                     && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+                    && !PYTHON_WORDS.contains(&name.as_str())
             };
             let mut arguments: Vec<String> = places.iter().map(python_value).collect();
             if rest.keys().all(is_name) {
@@ -222,6 +231,11 @@ mod tests {
         assert!(
             python
                 .contains("web.actor(\"audit-onpage\", **{\"a-b\": 1, \"url\": \"u\"})[\"data\"]"),
+            "{python}"
+        );
+        let [_, python, _] = of("/v1/actors/copy", json!({"from": "u", "name": "n"}));
+        assert!(
+            python.contains("web.actor(\"copy\", **{\"from\": \"u\", \"name\": \"n\"})"),
             "{python}"
         );
         let [_, python, typescript] = of("/v1/cloud/render", Value::Null);

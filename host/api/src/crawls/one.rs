@@ -6,12 +6,12 @@ use axum::Json;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, RunId};
 use orbweaver_crawl::long_crawl_delay;
-use orbweaver_store::crawl::Run;
+use orbweaver_store::crawl::{Run, SiteTexts};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::path::{self, RunPath};
+use super::path::{RunPath, no_run};
 use super::words::{CrawlStatus, WebhookStatus};
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
@@ -85,10 +85,10 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl TryFrom<Run> for CrawlDetail {
+impl TryFrom<(Run, SiteTexts)> for CrawlDetail {
     type Error = ApiError;
 
-    fn try_from(run: Run) -> Result<Self, ApiError> {
+    fn try_from((run, texts): (Run, SiteTexts)) -> Result<Self, ApiError> {
         Ok(Self {
             id: run.id,
             url: run.url,
@@ -105,8 +105,8 @@ impl TryFrom<Run> for CrawlDetail {
                 .map(RawValue::from_string)
                 .transpose()
                 .map_err(|error| ApiError::internal(&error))?,
-            llms_txt: run.llms_txt,
-            llms_full_txt: run.llms_full_txt,
+            llms_txt: texts.llms_txt,
+            llms_full_txt: texts.llms_full_txt,
             webhook_status: run.webhook_status,
             webhook_attempts: run.webhook_attempts,
             webhook_last_error: run.webhook_last_error,
@@ -120,7 +120,7 @@ impl TryFrom<Run> for CrawlDetail {
                 .iter()
                 .map(|(reason, count)| (reason.as_str(), *count))
                 .collect(),
-            crawl_delay_ms: None,
+            crawl_delay_ms: long_crawl_delay(&run.engine_state),
         })
     }
 }
@@ -138,8 +138,10 @@ impl TryFrom<Run> for CrawlDetail {
     )
 )]
 pub(super) async fn get_crawl(ctx: Ctx, RunPath(id): RunPath) -> JsonAnswer<CrawlDetail> {
-    let mut detail: CrawlDetail = path::run(&ctx, id).await?.try_into()?;
-    let state = ctx.app.store.engine_state(ctx.principal.project, id);
-    detail.crawl_delay_ms = state.await?.as_deref().and_then(long_crawl_delay);
-    Ok(Json(detail))
+    let (store, project) = (&ctx.app.store, ctx.principal.project);
+    let run = store
+        .run_with_texts(project, id)
+        .await?
+        .ok_or_else(no_run)?;
+    Ok(Json(run.try_into()?))
 }

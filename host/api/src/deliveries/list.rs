@@ -39,7 +39,7 @@ struct DeliveryItem {
     next_attempt_at: Option<DateTime<Utc>>,
     /// When it was delivered or given up.
     finished_at: Option<DateTime<Utc>>,
-    /// What was tried, oldest first.
+    /// What was tried, oldest first: the newest 1,000 attempts.
     attempts: Vec<Attempt>,
 }
 
@@ -84,7 +84,7 @@ impl From<Delivery> for DeliveryItem {
     }
 }
 
-/// Deliveries of the run's webhook with every attempt: its status, time and error.
+/// Deliveries of the run's webhook with their attempts: status, time and error.
 ///
 /// There is one per event; none where the run has no webhook, is not over, or its webhook
 /// was suppressed.

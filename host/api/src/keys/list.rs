@@ -65,7 +65,7 @@ impl KeyItem {
     get,
     path = "/v1/keys",
     tag = "Keys and secrets",
-    responses((status = 200, description = "All keys, expired and revoked ones included for 90 days after their end", body = Keys), CommonErrors)
+    responses((status = 200, description = "All keys, expired and revoked ones included for 90 days after their end (the newest 1,000 of them)", body = Keys), CommonErrors)
 )]
 pub(super) async fn list_keys(ctx: Ctx) -> JsonAnswer<Keys> {
     let keys = ctx.app.store.keys(ctx.principal.project).await?;

@@ -75,7 +75,8 @@ pub(crate) fn described() -> OpenApiRouter<App> {
             (String = "text/event-stream"),
         )),
         (status = 202, description = "The notification is accepted"),
-        (status = 400, description = "The body is no JSON, or MCP-Protocol-Version is unknown", body = ErrorBody),
+        (status = 400, description = "The body is no JSON, or MCP-Protocol-Version is unknown; errors of \
+         the protocol itself, as a version that is not supported, are JSON-RPC errors", body = ErrorBody),
         (status = 406, description = "Accept must cover application/json and text/event-stream", body = ErrorBody),
         (status = 415, description = "Content-Type must be application/json", body = ErrorBody),
         (status = 422, description = "The body is no JSON-RPC message", body = ErrorBody),
@@ -119,7 +120,8 @@ async fn mcp(
                 "must be one JSON-RPC 2.0 request or notification",
             ));
         }
-        StatusCode::BAD_REQUEST => {
+        // An error of JSON-RPC is the client's to read: it may name the versions to choose from.
+        StatusCode::BAD_REQUEST if !self::is_json(answer.headers()) => {
             let why = axum::body::to_bytes(answer.into_body(), MAX_REASON).await;
             let why = why.unwrap_or_default();
             return Err(ApiError::bad_request(

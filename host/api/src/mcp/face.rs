@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, InitializeRequestParams,
-    InitializeResult, ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{RoleServer as Server, ServerHandler};
@@ -29,6 +29,17 @@ const COMPILE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Changes of the plugins within this time are told as one: a start changes them many times.
 const TOGETHER: Duration = Duration::from_millis(500);
+
+/// The methods that have parameters. A request whose parameters do not fit its method is none of the
+/// method for rmcp, and comes as one that nobody knows.
+const METHODS: [&str; 6] = [
+    "initialize",
+    "resources/read",
+    "resources/templates/list",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 const INSTRUCTIONS: &str = "Orbweaver fetches, crawls and extracts the web. `scan` reads one page; \
     `crawl` stores a site, then `crawl_pages` lists its pages and `page` reads one; `search` finds; \
@@ -206,6 +217,20 @@ impl ServerHandler for Face {
             .await
             .map_err(|failure| protocol_error(&failure))?;
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method: String = request.method.chars().take(100).collect();
+        if METHODS.contains(&method.as_str()) {
+            let message = format!("the parameters are not those of {method}");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let message = format!("Method not found: {method}");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -212,7 +212,6 @@ impl Crawler {
         let whole = LeasedRun {
             lease: handle.lease,
             run: leased.run.clone(),
-            engine_state: leased.engine_state.clone(),
         };
         let mut engine = Self::with_spec(crawls, &whole, handle, committer).await?;
         engine.rows = 0;
@@ -234,7 +233,7 @@ impl Crawler {
     ) -> anyhow::Result<Self> {
         let config = crawls.config.clone();
         let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
-        let notes: Notes = serde_json::from_str(&leased.engine_state).unwrap_or_default();
+        let notes: Notes = serde_json::from_str(&leased.run.engine_state).unwrap_or_default();
         let seed = Resolved::parse(&spec.url).context("the seed is not a URL")?;
         let (include, exclude) = (spec.include_paths.clone(), spec.exclude_paths.clone());
         let work = PathPatterns::work(&include, &exclude);

@@ -2,9 +2,11 @@
 //! slow receiver delays only its own deliveries.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures::FutureExt as _;
 use orbweaver_accounts::due::Due;
 use orbweaver_accounts::fair::may_take;
 use orbweaver_accounts::random;
@@ -92,11 +94,7 @@ impl Worker {
         let config = &self.crawls.webhook_config;
         let was_full = self.tries.len() + 1 >= config.concurrent;
         let Ok((target, project)) = ended else {
-            // It is unknown whose attempt it was: the counts are reset when all have ended.
-            if self.tries.is_empty() {
-                self.busy.clear();
-                self.held.clear();
-            }
+            // It was aborted: the worker stops.
             return true;
         };
         // A project that had its share may start another attempt now.
@@ -199,7 +197,11 @@ impl Worker {
                 *self.held.entry(delivery.project).or_default() += 1;
                 let (crawls, policy) = (self.crawls.clone(), self.policy.clone());
                 self.tries.spawn(async move {
-                    deliver(&crawls, &policy, &delivery).await;
+                    // One that panics gives its places back, too; its lease runs out, and it is tried again.
+                    let attempt = AssertUnwindSafe(deliver(&crawls, &policy, &delivery));
+                    if attempt.catch_unwind().await.is_err() {
+                        tracing::error!(delivery = %delivery.id, "an attempt to deliver panicked");
+                    }
                     (delivery.target, delivery.project)
                 });
             }

@@ -1,7 +1,9 @@
 //! Memory that a guest has from the start, so that it need not grow.
 
 use wasm_encoder::Encode as _;
-use wasmparser::{ImportSectionReader, MemoryType, TypeRef};
+use wasmparser::{
+    FunctionBody, ImportSectionReader, MemoryType, Operator, Parser, Payload, TypeRef,
+};
 
 /// Pages of 64 KiB that a growing memory gets from the start: what the shipped extractors take for
 /// a page of 300 KB. They cost nothing until they are written to.
@@ -61,6 +63,41 @@ impl Reserve {
         wasm_encoder::ConstExpr::i32_const(pages).encode(&mut out);
         out
     }
+}
+
+/// Whether a module of the component asks for the size of a memory that it imports, or grows it. The
+/// module that has the memory would not know of that: both would take the same pages for their own.
+pub(super) fn is_shared(component: &[u8]) -> bool {
+    let mut imports_memory = false;
+    for payload in Parser::new(0).parse_all(component) {
+        match payload {
+            Ok(Payload::ModuleSection { .. }) => imports_memory = false,
+            Ok(Payload::ImportSection(imports)) => {
+                let mut imports = imports.into_imports().filter_map(Result::ok);
+                imports_memory = imports.any(|import| matches!(import.ty, TypeRef::Memory(_)));
+            }
+            Ok(Payload::CodeSectionEntry(body)) if imports_memory && counts_pages(&body) => {
+                return true;
+            }
+            Ok(_) => {}
+            // It does not compile either.
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+fn counts_pages(body: &FunctionBody<'_>) -> bool {
+    let Ok(operators) = body.get_operators_reader() else {
+        return false;
+    };
+    let counts = |operator| {
+        matches!(
+            operator,
+            Operator::MemorySize { .. } | Operator::MemoryGrow { .. }
+        )
+    };
+    operators.into_iter().filter_map(Result::ok).any(counts)
 }
 
 /// Number of globals that a module imports; `None` if it is damaged.

@@ -221,6 +221,31 @@ fn an_imported_memory_grows_as_before() {
 }
 
 #[test]
+fn two_modules_that_grow_one_memory_get_pages_of_their_own() {
+    let owner = r#"(core module $owner (memory (export "memory") 2)
+        (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0))))"#;
+    let other = |body: &str| {
+        let text = format!(
+            r#"(component {owner} (core instance $owner (instantiate $owner))
+                (core module $other (import "owner" "memory" (memory 1))
+                  (func (export "f") (param i32) (result i32) {body}))
+                (core instance (instantiate $other (with "owner" (instance $owner)))))"#
+        );
+        wat::parse_str(&text).unwrap()
+    };
+    for body in ["(memory.grow (local.get 0))", "(memory.size)"] {
+        let component = other(body);
+        assert_eq!(
+            inline_bulk(&component, true),
+            inline_bulk(&component, false)
+        );
+        assert!(is_interruptible(&inline_bulk(&component, true)));
+    }
+    let reads = other("(i32.load (local.get 0))");
+    assert_ne!(inline_bulk(&reads, true), inline_bulk(&reads, false));
+}
+
+#[test]
 fn what_is_no_component_stays_as_it_is() {
     for bytes in [&b""[..], b"\0asm", b"\0asm\x0d\0\x01\0\x01\x05\0as"] {
         assert_eq!(inline_bulk(bytes, true), bytes);

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use orbweaver_core::limits::MAX_URL_BYTES;
 use orbweaver_core::render::WaitFor;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -127,6 +128,15 @@ impl State {
             && document.fired.get(WaitFor::Load as usize) == Some(&false)
         {
             document.fired = [true; 3];
+        }
+    }
+
+    /// The main frame shows this URL now. A script may give its document one that is longer than any that is
+    /// fetched, or replace it by what it has made (`blob:`): then the page is where it was.
+    fn moved(&mut self, url: String) {
+        let is_web = url.starts_with("http:") || url.starts_with("https:");
+        if is_web && url.len() <= MAX_URL_BYTES {
+            self.url = url;
         }
     }
 
@@ -319,7 +329,7 @@ impl Watch {
                     state.scheduled = false;
                     state.navigations += 1;
                     state.unreachable = frame.unreachable_url;
-                    state.url = frame.url + &frame.url_fragment;
+                    state.moved(frame.url + &frame.url_fragment);
                 }
             }
             "Page.navigatedWithinDocument" => {
@@ -328,7 +338,7 @@ impl Watch {
                     if state.pending.as_ref() == Some(&event.url) {
                         state.pending = None;
                     }
-                    state.url = event.url;
+                    state.moved(event.url);
                 }
             }
             "Page.frameRequestedNavigation" => {

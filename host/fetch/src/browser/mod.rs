@@ -24,6 +24,7 @@ mod session;
 mod settle;
 mod snapshot;
 mod steps;
+mod strays;
 mod tab;
 mod tunnel;
 

@@ -17,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 use super::config::{Isolation, Sandbox};
 use super::meter;
 use super::profile::Profile;
+use super::strays;
 
 /// How many of the last bytes of Chromium's standard error are kept.
 const STDERR_BYTES: usize = 4_096;
@@ -218,6 +219,7 @@ fn watch(
     }
     let _ = child.wait();
     collect_group(pid);
+    strays::collect();
     drop(profile);
 }
 
@@ -292,7 +294,7 @@ impl Drop for Process {
 }
 
 /// Makes this process the parent of orphaned Chromium helpers, so that it can reap them.
-fn adopt_orphans() {
+pub(super) fn adopt_orphans() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
         // SAFETY: sets an attribute of this process.
@@ -307,7 +309,7 @@ fn kill_group(group: i32) {
 }
 
 /// Returns when the process has ended. It is not reaped, so its id stays taken.
-fn wait_without_collecting(pid: i32) {
+pub(super) fn wait_without_collecting(pid: i32) {
     loop {
         // SAFETY: `info` outlives the call, which fills it.
         let done = unsafe {

@@ -205,9 +205,15 @@ impl Response {
         self.remote_addr
     }
 
-    /// The length that the body announces.
+    /// The length that the body announces, less what was read of it.
     pub fn content_length(&self) -> Option<u64> {
         self.body.size_hint().exact()
+    }
+
+    /// Whether the body, which has ended, is shorter than it announced: over HTTP/2, the library takes a stream
+    /// that the server resets without an error for one that has ended.
+    pub fn is_cut(&self) -> bool {
+        self.content_length().is_some_and(|missing| missing > 0)
     }
 
     /// The next piece of the body; `None` at its end.

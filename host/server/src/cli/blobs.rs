@@ -60,14 +60,22 @@ impl Move {
         store.join_blobs().await?;
         let moved = move_all(&store, self.to).await;
         store.close().await;
-        let (bodies, bytes) = moved?;
+        let (bodies, bytes, lost) = moved?;
         out!("moved {bodies} bodies, {bytes} bytes")?;
+        if lost > 0 {
+            eprintln!(
+                "orbweaver: {lost} bodies stay in the blob store, which has lost or damaged them: give it \
+                 its objects back, or delete the crawls and scans that they belong to"
+            );
+            return Ok(ExitCode::FAILURE);
+        }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-async fn move_all(store: &Store, to: NewBodies) -> anyhow::Result<(u64, u64)> {
-    let (mut bodies, mut bytes) = (0, 0);
+/// Numbers of the bodies that were moved, of their bytes, and of the bodies that are lost.
+async fn move_all(store: &Store, to: NewBodies) -> anyhow::Result<(u64, u64, u64)> {
+    let (mut bodies, mut bytes, mut lost) = (0, 0, 0);
     let mut after = 0;
     loop {
         let step: Moved = match to {
@@ -76,8 +84,12 @@ async fn move_all(store: &Store, to: NewBodies) -> anyhow::Result<(u64, u64)> {
         };
         bodies += step.bodies;
         bytes += step.bytes;
+        lost += step.lost;
+        if let Some(problem) = step.problem {
+            eprintln!("orbweaver: {} bodies are not moved: {problem}", step.lost);
+        }
         match step.next {
-            None => return Ok((bodies, bytes)),
+            None => return Ok((bodies, bytes, lost)),
             Some(next) => after = next,
         }
         eprintln!("{bodies} bodies, {} MiB", bytes >> 20);

@@ -8,6 +8,7 @@ use orbweaver_core::ids::{KeyId, ProjectId};
 use sha2::{Digest as _, Sha256};
 
 use super::CloudMode;
+use super::key_events::KeyChange;
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
 use crate::notices::Topic;
@@ -17,6 +18,12 @@ use crate::time::{from_ms, to_ms};
 
 /// Active keys that a project may have: each rotation with a grace period adds one.
 pub const MAX_ACTIVE_KEYS: u32 = 100;
+
+/// Keys of a project that stay listed after their end: the newest ones. Rotations without a grace period
+/// make any number.
+pub const MAX_ENDED_KEYS: u32 = 1_000;
+/// Most of the others that one rotation deletes.
+const FORGOTTEN: i64 = 100;
 
 /// SHA-256 of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -164,29 +171,6 @@ struct KeyRow {
     expires_at: Option<i64>,
 }
 
-/// An entry of the key log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeyChange<'a> {
-    pub(crate) project: ProjectId,
-    /// `issued`, `grace`, `kept` or `revoked`, see [`KeyEvent::action`].
-    pub(crate) action: &'a str,
-    /// Prefix of the key that requested it, or `cli`, `signup`, `billing`, `start`.
-    pub(crate) actor: &'a str,
-    pub(crate) at: DateTime<Utc>,
-}
-
-impl<'a> KeyChange<'a> {
-    /// The entry for a new key.
-    pub(crate) const fn issued(project: ProjectId, actor: &'a str, at: DateTime<Utc>) -> Self {
-        Self {
-            project,
-            action: "issued",
-            actor,
-            at,
-        }
-    }
-}
-
 per_database! {
     /// Stores a key and the event of its creation; returns its id.
     pub(crate) async fn insert(
@@ -205,28 +189,8 @@ per_database! {
         .bind(to_ms(issued.at))
         .fetch_one(&mut *conn)
         .await?;
-        note(conn, id, issued).await?;
+        sql::key_events::note(conn, id, issued).await?;
         Ok(id)
-    }
-
-    /// Records an event of a key.
-    pub(crate) async fn note(
-        conn: &mut Conn,
-        key: i64,
-        change: KeyChange<'_>,
-    ) -> Result<(), StoreError> {
-        sqlx::query(
-            "INSERT INTO key_events (project_id, key_id, action, actor, ts)
-             VALUES ($1, $2, $3, $4, $5)",
-        )
-        .bind(change.project.get())
-        .bind(key)
-        .bind(change.action)
-        .bind(change.actor)
-        .bind(to_ms(change.at))
-        .execute(&mut *conn)
-        .await?;
-        Ok(())
     }
 
     /// Sets the expiry of the project's keys to `end`, except where it is earlier already; returns
@@ -258,7 +222,7 @@ per_database! {
             .bind(key)
             .execute(&mut *conn)
             .await?;
-        note(conn, key, change).await
+        sql::key_events::note(conn, key, change).await
     }
 
     /// Every key of the project with the columns that decide whether it is valid.
@@ -291,6 +255,26 @@ per_database! {
         Ok(done.rows_affected())
     }
 
+    /// Deletes keys of the project that have ended, with their events, except the newest ones.
+    pub(crate) async fn forget_oldest(
+        conn: &mut Conn,
+        project: ProjectId,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys
+                 WHERE project_id = $1 AND (revoked_at IS NOT NULL OR expires_at <= $2)
+                 ORDER BY id DESC LIMIT $3 OFFSET $4)",
+        )
+        .bind(project.get())
+        .bind(to_ms(now))
+        .bind(FORGOTTEN)
+        .bind(i64::from(MAX_ENDED_KEYS))
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+
     /// Revokes a key.
     pub(crate) async fn revoke(
         conn: &mut Conn,
@@ -302,7 +286,7 @@ per_database! {
             .bind(to_ms(change.at))
             .execute(&mut *conn)
             .await?;
-        note(conn, key, change).await
+        sql::key_events::note(conn, key, change).await
     }
 
     /// Records when keys were last used.
@@ -319,20 +303,6 @@ per_database! {
         }
         Ok(())
     }
-}
-
-/// An event in the life of a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyEvent {
-    /// The key's first 12 characters.
-    pub prefix: String,
-    /// `issued`, `grace` (a rotation set its expiry), `kept` (it expires no longer, because all
-    /// keys that did not are revoked) or `revoked`.
-    pub action: String,
-    /// Prefix of the key that requested it, or `cli`, `signup`, `billing`, `start`.
-    pub actor: String,
-    /// Time of the event.
-    pub at: DateTime<Utc>,
 }
 
 /// Result of revoking a key.
@@ -406,7 +376,7 @@ impl Store {
 
     /// Stores another key of a project. The existing keys expire at `end`, except those that
     /// expire earlier. `None`, and nothing is changed, where more than [`MAX_ACTIVE_KEYS`] would be
-    /// active.
+    /// active. Of the keys that have ended, the newest [`MAX_ENDED_KEYS`] are kept.
     ///
     /// # Errors
     /// [`StoreError::Exists`] if that key is stored already.
@@ -430,8 +400,9 @@ impl Store {
             }
             let grace = KeyChange { project, action: "grace", actor, at: now };
             for key in sql::keys::end_at(tx, project, end).await? {
-                sql::keys::note(tx, key, grace).await?;
+                sql::key_events::note(tx, key, grace).await?;
             }
+            sql::keys::forget_oldest(tx, project, now).await?;
             let id = sql::keys::insert(tx, key, KeyChange::issued(project, actor, now)).await?;
             sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(Some(id))
@@ -480,28 +451,6 @@ impl Store {
             sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(Revoked::Yes)
         })
-    }
-
-    /// Events of a project's keys, oldest first.
-    #[crate::boxed]
-    pub async fn key_events(&self, project: ProjectId) -> Result<Vec<KeyEvent>, StoreError> {
-        let rows: Vec<(String, String, String, i64)> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT k.prefix, e.action, e.actor, e.ts
-                 FROM key_events e JOIN api_keys k ON k.id = e.key_id
-                 WHERE e.project_id = $1 ORDER BY e.id",
-            )
-            .bind(project.get())
-            .fetch_all(pool)
-            .await?
-        });
-        let event = |(prefix, action, actor, ts)| KeyEvent {
-            prefix,
-            action,
-            actor,
-            at: from_ms(ts),
-        };
-        Ok(rows.into_iter().map(event).collect())
     }
 
     /// Every key of a project, oldest first.

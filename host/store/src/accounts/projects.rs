@@ -6,7 +6,8 @@ use std::str::FromStr;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
 
-use super::keys::{KeyChange, NewKey};
+use super::key_events::KeyChange;
+use super::keys::NewKey;
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
 use crate::notices::Topic;

@@ -11,9 +11,10 @@ use super::reading::place;
 use super::rows::{BlobRow, digest};
 use super::segments::{References, Shrinkage};
 use super::upload::{Uploaded, write};
-use crate::db::{by_project, number, pieces, read, transact};
+use crate::db::{by_project, number, pieces, push_list, read, transact};
 use crate::error::StoreError;
 use crate::store::Store;
+use crate::time::to_ms;
 
 /// Bodies of one step.
 const STEP_BODIES: i64 = 500;
@@ -21,7 +22,7 @@ const STEP_BODIES: i64 = 500;
 const STEP_BYTES: i64 = 8 << 20;
 
 /// What a step has moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Moved {
     /// Number of bodies.
     pub bodies: u64,
@@ -29,6 +30,10 @@ pub struct Moved {
     pub bytes: u64,
     /// Where the next step begins; `None`: nothing is left.
     pub next: Option<i64>,
+    /// Bodies that stay where they are, because the blob store has lost or damaged them.
+    pub lost: u64,
+    /// What is wrong with the last of these.
+    pub problem: Option<StoreError>,
 }
 
 /// A body in its row.
@@ -50,6 +55,16 @@ struct PlacedRow {
     hash: Vec<u8>,
     segment_offset: Option<i64>,
     segment_length: Option<i64>,
+}
+
+/// The bodies that refer to a segment, with their records.
+#[derive(Default)]
+struct LiveRecords {
+    records: Vec<(BlobRow, Place, Record)>,
+    /// Those whose records are not there as they were written.
+    lost: u64,
+    /// What is wrong with the last of these.
+    problem: Option<StoreError>,
 }
 
 /// A segment to read whole.
@@ -120,12 +135,8 @@ impl Store {
                         "SELECT id, CAST(COALESCE(length(bytes), 0) AS BIGINT) FROM blobs
                          WHERE project_id = ",
                     );
-                    select.push_bind(project).push(" AND id IN (");
-                    let mut list = select.separated(", ");
-                    for blob in piece {
-                        list.push_bind(*blob);
-                    }
-                    select.push(")");
+                    select.push_bind(project).push(" AND id IN ");
+                    push_list(&mut select, piece.iter().copied());
                     select.build_query_as().fetch_all(pool).await?
                 });
                 lengths.extend(found);
@@ -192,6 +203,7 @@ impl Store {
             bodies,
             bytes,
             next: Some(last.get()),
+            ..Moved::default()
         })
     }
 
@@ -208,12 +220,8 @@ impl Store {
                         "SELECT id, project_id, hash, size, encoding, bytes FROM blobs
                          WHERE segment_id IS NULL AND project_id = ",
                     );
-                    select.push_bind(project).push(" AND id IN (");
-                    let mut list = select.separated(", ");
-                    for blob in piece {
-                        list.push_bind(*blob);
-                    }
-                    select.push(")");
+                    select.push_bind(project).push(" AND id IN ");
+                    push_list(&mut select, piece.iter().copied());
                     select.build_query_as().fetch_all(pool).await?
                 });
                 rows.extend(found);
@@ -224,11 +232,10 @@ impl Store {
         Ok(rows)
     }
 
-    /// Moves the bodies of the first segment after `after` into the database.
+    /// Moves the bodies of the first segment after `after` into the database, except those that are lost.
     ///
     /// # Errors
-    /// [`StoreError::Blobs`] if the blob store fails or a record is damaged; nothing has changed
-    /// then.
+    /// [`StoreError::Blobs`] if the blob store fails; nothing has changed then.
     #[crate::boxed]
     pub async fn move_to_database(&self, after: i64) -> Result<Moved, StoreError> {
         let segment: Option<SegmentName> = read!(self.db, pool => {
@@ -243,13 +250,15 @@ impl Store {
         let Some(segment) = segment else {
             return Ok(Moved::default());
         };
-        let records = self.live_records(self.blob_store()?, &segment).await?;
+        let found = self.live_records(self.blob_store()?, &segment).await?;
         let mut moved = Moved {
             next: Some(segment.id),
+            lost: found.lost,
+            problem: found.problem,
             ..Moved::default()
         };
         // Small transactions: nobody else writes meanwhile on SQLite.
-        for piece in records.chunks(64) {
+        for piece in found.records.chunks(64) {
             let lost = transact!(self.db, tx => {
                 let mut lost = References::default();
                 for ((blob, project), place, record) in piece {
@@ -283,8 +292,74 @@ impl Store {
         &self,
         blobs: &Blobs,
         segment: &SegmentName,
-    ) -> Result<Vec<(BlobRow, Place, Record)>, StoreError> {
-        let rows: Vec<PlacedRow> = read!(self.db, pool => {
+    ) -> Result<LiveRecords, StoreError> {
+        let rows = self.placed_rows(segment).await?;
+        if rows.is_empty() {
+            return Ok(LiveRecords::default());
+        }
+        let whole = match blobs.whole(&segment.name).await {
+            Err(error) if !error.is_transient() => {
+                return Ok(LiveRecords {
+                    // Others may have moved or deleted them meanwhile.
+                    lost: self.placed_rows(segment).await?.len() as u64,
+                    problem: Some(error.into()),
+                    ..LiveRecords::default()
+                });
+            }
+            whole => whole?,
+        };
+        let name = segment.name.clone();
+        let checked = tokio::task::spawn_blocking(move || {
+            let mut found = LiveRecords::default();
+            for row in rows {
+                match checked(&name, &whole, row) {
+                    Ok(record) => found.records.push(record),
+                    Err(error) => {
+                        found.lost += 1;
+                        found.problem = Some(error);
+                    }
+                }
+            }
+            found
+        });
+        let found = checked.await.map_err(|error| BlobError::Unavailable {
+            operation: "get",
+            message: error.to_string(),
+        });
+        Ok(found?)
+    }
+
+    /// Notes that the blob store lacks a segment: bodies in it that are fetched again are stored anew.
+    pub(super) async fn note_lost(&self, name: &str) -> Result<(), StoreError> {
+        // Each read of such a body comes here, and only the first one writes.
+        let unknown: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT id FROM segments WHERE name = $1 AND lost_at IS NULL AND deleted_at IS NULL",
+            )
+            .bind(name)
+            .fetch_optional(pool)
+            .await?
+        });
+        let Some(segment) = unknown else {
+            return Ok(());
+        };
+        tracing::error!(
+            segment = name,
+            "the blob store has lost a segment with bodies of pages"
+        );
+        let now = to_ms(self.blob_store()?.now());
+        transact!(self.db, tx => {
+            sqlx::query("UPDATE segments SET lost_at = $2 WHERE id = $1")
+                .bind(segment)
+                .bind(now)
+                .execute(&mut *tx)
+                .await?;
+            Ok(())
+        })
+    }
+
+    async fn placed_rows(&self, segment: &SegmentName) -> Result<Vec<PlacedRow>, StoreError> {
+        Ok(read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT id, project_id, hash, segment_offset, segment_length FROM blobs
                  WHERE segment_id = $1 ORDER BY id",
@@ -292,21 +367,7 @@ impl Store {
             .bind(segment.id)
             .fetch_all(pool)
             .await?
-        });
-        if rows.is_empty() {
-            return Ok(Vec::new());
-        }
-        let whole = blobs.whole(&segment.name).await?;
-        let name = segment.name.clone();
-        let checked = tokio::task::spawn_blocking(move || {
-            rows.into_iter()
-                .map(|row| checked(&name, &whole, row))
-                .collect::<Result<Vec<_>, StoreError>>()
-        });
-        checked.await.map_err(|error| BlobError::Unavailable {
-            operation: "get",
-            message: error.to_string(),
-        })?
+        }))
     }
 
     /// Moves what is left of segments to a new one; returns the number of bodies.
@@ -319,7 +380,11 @@ impl Store {
         let mut from: HashMap<BlobRow, (i64, Place)> = HashMap::new();
         let mut ids = Vec::new();
         for segment in segments {
-            for (blob, place, record) in self.live_records(blobs, segment).await? {
+            let found = self.live_records(blobs, segment).await?;
+            if let Some(problem) = found.problem {
+                return Err(problem);
+            }
+            for (blob, place, record) in found.records {
                 from.insert(blob, (segment.id, place));
                 ids.push((blob, record.key()));
                 // A copy, so that the rest of the segment is not kept in memory.

@@ -8,7 +8,7 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use super::encoding::StoredBody;
 use super::rows::digest;
-use crate::db::{number, pieces, read_replica};
+use crate::db::{number, pieces, push_list, read_replica};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -62,7 +62,15 @@ impl Store {
     ) -> Result<Option<StoredBody>, StoreError> {
         match self.try_body(project, blob).await {
             // The body moved or was deleted since its row was read.
-            Err(StoreError::Blobs(BlobError::Missing(_))) => self.try_body(project, blob).await,
+            Err(StoreError::Blobs(BlobError::Missing(_))) => {
+                let again = self.try_body(project, blob).await;
+                if let Err(StoreError::Blobs(BlobError::Missing(segment))) = &again
+                    && let Err(error) = self.note_lost(segment).await
+                {
+                    tracing::warn!(%error, "cannot note that the blob store has lost a segment");
+                }
+                again
+            }
             done => done,
         }
     }
@@ -134,12 +142,9 @@ impl Store {
                      LEFT JOIN segments s ON s.id = b.segment_id
                      WHERE p.project_id = ",
                 );
-                select.push_bind(project.get()).push(" AND p.id IN (");
-                let mut list = select.separated(", ");
-                for page in piece {
-                    list.push_bind(page.get());
-                }
-                select.push(") ORDER BY p.id");
+                select.push_bind(project.get()).push(" AND p.id IN ");
+                push_list(&mut select, piece.iter().map(|page| page.get()));
+                select.push(" ORDER BY p.id");
                 select.build_query_as().fetch_all(pool).await?
             });
             let mut inline = Vec::new();
@@ -186,12 +191,8 @@ impl Store {
                      FROM pages p JOIN blobs b ON b.id = p.blob_id AND b.project_id = p.project_id
                      WHERE b.bytes IS NOT NULL AND p.project_id = ",
                 );
-                select.push_bind(project.get()).push(" AND p.id IN (");
-                let mut list = select.separated(", ");
-                for page in piece {
-                    list.push_bind(page.get());
-                }
-                select.push(")");
+                select.push_bind(project.get()).push(" AND p.id IN ");
+                push_list(&mut select, piece.iter().map(|page| page.get()));
                 select.build_query_as().fetch_all(pool).await?
             });
             let read = rows.into_iter().filter_map(|row| {

@@ -8,7 +8,7 @@ use orbweaver_core::ids::{BlobId, ProjectId};
 
 use super::encoding::StoredBody;
 use super::segments::{References, Shrinkage};
-use crate::db::{by_project, per_database, pieces, read, signed};
+use crate::db::{by_project, per_database, pieces, push_list, read, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -45,6 +45,10 @@ pub(crate) struct BodyRows {
     pub(crate) in_segment: References,
     /// Rows with the bytes.
     pub(crate) inline: Vec<BlobRow>,
+    /// References to segments that the blob store has lost, and that rows have no more.
+    pub(crate) lost: Shrinkage,
+    /// The rows that had these.
+    restored: Vec<BlobRow>,
 }
 
 impl BodyRows {
@@ -62,6 +66,8 @@ impl BodyRows {
 struct KnownRow {
     blob: BlobRow,
     is_inline: bool,
+    /// The segment that has it, and the length of its record there, if the blob store has lost the segment.
+    lost: Option<(i64, u64)>,
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -72,10 +78,27 @@ struct KeyRow {
     segment_id: Option<i64>,
 }
 
+#[derive(sqlx_macros::FromRow)]
+struct PlaceRow {
+    id: i64,
+    hash: Vec<u8>,
+    segment_id: Option<i64>,
+    segment_length: Option<i64>,
+    lost_at: Option<i64>,
+}
+
+impl PlaceRow {
+    fn lost(&self) -> Option<(i64, u64)> {
+        self.lost_at?;
+        Some((self.segment_id?, self.segment_length?.unsigned_abs()))
+    }
+}
+
 per_database! {
     /// Stores bodies, or adds references to those already stored, and to the bodies of `shared`;
     /// returns those of `shared` that still exist, sorted. The caller sorts the bodies by project
-    /// and hash. `segment` is the row of the segment that has those with a place.
+    /// and hash. `segment` is the row of the segment that has those with a place. The caller removes the
+    /// references that are lost, after all that it does to bodies.
     ///
     /// Two nodes never deadlock: new rows come first, in the order of their keys, and change none
     /// that is there; these are locked then, in the order of their ids, as by everyone else. Whoever
@@ -92,6 +115,7 @@ per_database! {
         let known = known(conn, &left).await?;
         let there = refer(conn, &left, &known, shared, &mut rows).await?;
         insert_gone(conn, &left, segment, &mut rows).await?;
+        rows.inline.append(&mut rows.restored);
         Ok((rows, there))
     }
 
@@ -115,6 +139,8 @@ per_database! {
         // Those that were there are where they are to be.
         rows.inline.truncate(fresh);
         insert_gone(conn, &left, None, &mut rows).await?;
+        rows.inline.append(&mut rows.restored);
+        sql::segments::shrink(conn, &rows.lost).await?;
         if let Some(at) = staged_at {
             sql::segments::stage(conn, &rows.inline, at).await?;
         }
@@ -203,19 +229,18 @@ per_database! {
             for piece in pieces(bodies) {
                 let Some(NewBody { project, .. }) = piece.first() else { continue };
                 let mut select = sqlx::QueryBuilder::new(
-                    "SELECT id, project_id, hash, segment_id FROM blobs WHERE project_id = ",
+                    "SELECT id, hash, segment_id, segment_length,
+                            (SELECT lost_at FROM segments WHERE segments.id = segment_id) AS lost_at
+                     FROM blobs WHERE project_id = ",
                 );
-                select.push_bind(project.get()).push(" AND hash IN (");
-                let mut list = select.separated(", ");
-                for new in piece {
-                    list.push_bind(new.body.hash.as_slice());
-                }
-                select.push(")");
-                let found: Vec<KeyRow> = select.build_query_as().fetch_all(&mut *conn).await?;
+                select.push_bind(project.get()).push(" AND hash IN ");
+                push_list(&mut select, piece.iter().map(|new| new.body.hash.as_slice()));
+                let found: Vec<PlaceRow> = select.build_query_as().fetch_all(&mut *conn).await?;
                 for row in found {
                     let known_row = KnownRow {
                         blob: (BlobId(row.id), *project),
                         is_inline: row.segment_id.is_none(),
+                        lost: row.lost(),
                     };
                     known.insert((*project, digest(row.hash)?), known_row);
                 }
@@ -251,8 +276,44 @@ per_database! {
                 }
             }
         }
+        restore(conn, bodies, known, &there, rows).await?;
         let there = there.into_iter().filter(|row| shared.contains_key(row));
         Ok(there.map(|(blob, _)| blob).collect())
+    }
+
+    /// Puts bodies into those of their rows, which are locked, whose segments the blob store has lost.
+    async fn restore(
+        conn: &mut Conn,
+        bodies: &[NewBody<'_>],
+        known: &HashMap<BodyKey, KnownRow>,
+        there: &BTreeSet<BlobRow>,
+        rows: &mut BodyRows,
+    ) -> Result<(), StoreError> {
+        for new in bodies {
+            let row = known.get(&new.key()).filter(|row| there.contains(&row.blob));
+            let Some((row, (segment, length))) = row.and_then(|row| Some((row, row.lost?))) else {
+                continue;
+            };
+            // Another node may have done it since.
+            let done = sqlx::query(
+                "UPDATE blobs SET bytes = $4, size = $5, encoding = $6, segment_id = NULL,
+                     segment_offset = NULL, segment_length = NULL
+                 WHERE id = $1 AND project_id = $2 AND segment_id = $3",
+            )
+            .bind(row.blob.0.get())
+            .bind(new.project.get())
+            .bind(segment)
+            .bind(&new.body.bytes[..])
+            .bind(signed(new.body.size))
+            .bind(new.body.encoding.as_str())
+            .execute(&mut *conn)
+            .await?;
+            if done.rows_affected() == 1 {
+                rows.lost.entry(segment).or_default().add(length);
+                rows.restored.push(row.blob);
+            }
+        }
+        Ok(())
     }
 
     /// Adds to the numbers of references of bodies; returns the new numbers of those that exist. Bodies are
@@ -294,12 +355,9 @@ per_database! {
         rows: &[(BlobRow, i64)],
     ) -> Result<(), StoreError> {
         let mut select = sqlx::QueryBuilder::new("SELECT id FROM blobs WHERE project_id = ");
-        select.push_bind(project.get()).push(" AND id IN (");
-        let mut list = select.separated(", ");
-        for ((blob, _), _) in rows {
-            list.push_bind(blob.get());
-        }
-        select.push(") ORDER BY id FOR NO KEY UPDATE");
+        select.push_bind(project.get()).push(" AND id IN ");
+        push_list(&mut select, rows.iter().map(|((blob, _), _)| blob.get()));
+        select.push(" ORDER BY id FOR NO KEY UPDATE");
         select.build().execute(&mut *conn).await?;
         Ok(())
     }
@@ -323,14 +381,9 @@ per_database! {
             ids.sort_unstable();
             for piece in pieces(&ids) {
                 let mut delete = sqlx::QueryBuilder::new("DELETE FROM blobs WHERE project_id = ");
-                delete.push_bind(project).push(" AND id IN (");
-                let mut list = delete.separated(", ");
-                for blob in piece {
-                    list.push_bind(*blob);
-                }
-                delete.push(
-                    ") RETURNING CAST(COALESCE(length(bytes), segment_length) AS BIGINT), segment_id",
-                );
+                delete.push_bind(project).push(" AND id IN ");
+                push_list(&mut delete, piece.iter().copied());
+                delete.push(" RETURNING CAST(COALESCE(length(bytes), segment_length) AS BIGINT), segment_id");
                 let freed: Vec<(i64, Option<i64>)> =
                     delete.build_query_as().fetch_all(&mut *conn).await?;
                 for (length, segment) in freed {

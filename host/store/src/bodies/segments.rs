@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::rows::BlobRow;
-use crate::db::{per_database, pieces, signed};
+use crate::db::{per_database, pieces, push_list, signed};
 use crate::error::StoreError;
 
 /// Records that rows of bodies refer to.
@@ -105,12 +105,8 @@ per_database! {
     pub(crate) async fn unstage(conn: &mut Conn, blobs: &[BlobRow]) -> Result<(), StoreError> {
         for piece in pieces(blobs) {
             let mut delete =
-                sqlx::QueryBuilder::new("DELETE FROM staged_bodies WHERE blob_id IN (");
-            let mut list = delete.separated(", ");
-            for (blob, _) in piece {
-                list.push_bind(blob.get());
-            }
-            delete.push(")");
+                sqlx::QueryBuilder::new("DELETE FROM staged_bodies WHERE blob_id IN ");
+            push_list(&mut delete, piece.iter().map(|(blob, _)| blob.get()));
             delete.build().execute(&mut *conn).await?;
         }
         Ok(())

@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use orbweaver_blobs::{Blobs, Stored};
+use orbweaver_blobs::{BlobError, Blobs, Stored};
 
 use super::moving::{Moved, SegmentName};
-use crate::db::{pieces, read, signed, transact};
+use crate::db::{pieces, push_list, read, signed, transact};
 use crate::error::StoreError;
 use crate::exclusive_work::ExclusiveWork;
 use crate::store::Store;
@@ -181,6 +181,7 @@ impl Store {
                 sqlx::query_as(
                     "SELECT id, name, live_bytes FROM segments
                      WHERE live_bytes * 2 < bytes AND id > $1 AND live_bodies > 0
+                       AND lost_at IS NULL
                      ORDER BY id LIMIT $2",
                 )
                 .bind(after)
@@ -216,6 +217,10 @@ impl Store {
 
     async fn merge_alone(&self, blobs: &Blobs, segment: &SegmentName) -> Result<u64, StoreError> {
         match self.merge(blobs, std::slice::from_ref(segment)).await {
+            Err(StoreError::Blobs(BlobError::Missing(name))) => {
+                self.note_lost(&name).await?;
+                Ok(0)
+            }
             Err(StoreError::Blobs(error)) if !error.is_transient() => {
                 tracing::error!(%error, "cannot rewrite a segment of the blob store");
                 Ok(0)
@@ -298,13 +303,9 @@ impl Store {
         for piece in pieces(segments) {
             let found: Vec<i64> = read!(self.db, pool => {
                 let mut select = sqlx::QueryBuilder::new(
-                    "SELECT DISTINCT segment_id FROM blobs WHERE segment_id IN (",
+                    "SELECT DISTINCT segment_id FROM blobs WHERE segment_id IN ",
                 );
-                let mut list = select.separated(", ");
-                for (segment, _) in piece {
-                    list.push_bind(*segment);
-                }
-                select.push(")");
+                push_list(&mut select, piece.iter().map(|(segment, _)| *segment));
                 select.build_query_scalar().fetch_all(pool).await?
             });
             in_use.extend(found);
@@ -315,12 +316,8 @@ impl Store {
     /// Takes the names of those segments that have no row; returns their number.
     async fn take_names(&self, objects: &[&Stored], now: DateTime<Utc>) -> Result<u64, StoreError> {
         let known: Vec<String> = read!(self.db, pool => {
-            let mut select = sqlx::QueryBuilder::new("SELECT name FROM segments WHERE name IN (");
-            let mut list = select.separated(", ");
-            for object in objects {
-                list.push_bind(object.name.as_str());
-            }
-            select.push(")");
+            let mut select = sqlx::QueryBuilder::new("SELECT name FROM segments WHERE name IN ");
+            push_list(&mut select, objects.iter().map(|object| object.name.as_str()));
             select.build_query_scalar().fetch_all(pool).await?
         });
         let known: HashSet<String> = known.into_iter().collect();

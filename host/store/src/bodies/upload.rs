@@ -8,7 +8,7 @@ use orbweaver_core::ids::ProjectId;
 use super::encoding::StoredBody;
 use super::rows::{BodyKey, NewBody, digest};
 use super::segments::SegmentRow;
-use crate::db::{pieces, read, signed};
+use crate::db::{pieces, push_list, read, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::to_ms;
@@ -76,12 +76,8 @@ impl Store {
                 let found: Vec<Vec<u8>> = read!(self.db, pool => {
                     let mut select =
                         sqlx::QueryBuilder::new("SELECT hash FROM blobs WHERE project_id = ");
-                    select.push_bind(project.get()).push(" AND hash IN (");
-                    let mut list = select.separated(", ");
-                    for hash in piece {
-                        list.push_bind(hash.as_slice());
-                    }
-                    select.push(")");
+                    select.push_bind(project.get()).push(" AND hash IN ");
+                    push_list(&mut select, piece.iter().map(|hash| hash.as_slice()));
                     select.build_query_scalar().fetch_all(pool).await?
                 });
                 for hash in found {

@@ -112,6 +112,7 @@ impl Store {
             sql::run_parts::in_order(tx, &in_parts).await?;
             let ids = sql::pages::insert_crawled(tx, &pages).await?;
             sql::bodies::release(tx, unused(&pages, &ids)).await?;
+            sql::segments::shrink(tx, &stored.lost).await?;
             sql::page_links::insert(tx, &linked(&pages, &ids)).await?;
             sql::page_records::insert(tx, &recorded(&pages, &ids)).await?;
             for batch in &live {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
-use crate::db::{per_database, pieces, read_replica, signed, storable};
+use crate::db::{per_database, pieces, push_list, read_replica, signed, storable};
 use crate::error::StoreError;
 use crate::pages::unpack_targets;
 use crate::runs::Lease;
@@ -187,12 +187,8 @@ impl Store {
                     .push_bind(run.get())
                     .push(" AND project_id = ")
                     .push_bind(project.get())
-                    .push(" AND id IN (");
-                let mut list = query.separated(", ");
-                for page in piece {
-                    list.push_bind(page.get());
-                }
-                query.push(")");
+                    .push(" AND id IN ");
+                push_list(&mut query, piece.iter().map(|page| page.get()));
                 query.build_query_as().fetch_all(pool).await?
             });
             urls.extend(rows.into_iter().map(|(id, url)| (PageId(id), url)));

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
-use crate::db::{per_database, pieces, read, read_replica};
+use crate::db::{per_database, pieces, push_list, read, read_replica};
 use crate::error::StoreError;
 use crate::notices::Topic;
 use crate::runs::PartLease;
@@ -303,12 +303,8 @@ per_database! {
                 .push_bind(project.get())
                 .push(" AND run_id = ")
                 .push_bind(run.get())
-                .push(" AND seq IN (");
-            let mut list = update.separated(", ");
-            for seq in piece {
-                list.push_bind(*seq);
-            }
-            update.push(")");
+                .push(" AND seq IN ");
+            push_list(&mut update, piece.iter().copied());
             update.build().execute(&mut *conn).await?;
         }
         Ok(())

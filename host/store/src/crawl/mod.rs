@@ -17,8 +17,8 @@ pub use crate::pages::{
 };
 pub use crate::runs::{
     BatchParts, Created, DeletionStep, EndedRun, Ending, Lease, LeasedPart, LeasedRun, NewReport,
-    NewRun, PartLease, PartState, Progress, Run, RunFilter, RunItem, RunState, SkipReason,
-    StoredReport,
+    NewRun, PartLease, PartState, Progress, Run, RunFilter, RunItem, RunState, SiteTexts,
+    SkipReason, StoredReport,
 };
 pub use commit::{Committed, RunBatch};
 pub use errors::{FailedUrl, UNREADABLE_SITEMAP};

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::notes::{NoteKind, RunNote};
-use crate::db::{read_replica, signed};
+use crate::db::{push_list, read_replica, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -188,12 +188,8 @@ impl Store {
                     .push_bind(run.get())
                     .push(" AND p.project_id = ")
                     .push_bind(project.get())
-                    .push(" AND p.id IN (");
-                let mut list = query.separated(", ");
-                for page in piece {
-                    list.push_bind(page.get());
-                }
-                query.push(")");
+                    .push(" AND p.id IN ");
+                push_list(&mut query, piece.iter().map(|page| page.get()));
                 query.build_query_as().fetch_all(pool).await?
             });
             found.extend(rows.into_iter().map(|row| (PageId(row.id), row)));

@@ -54,6 +54,9 @@ pub(crate) const BEGIN: &str = if cfg!(test) {
 /// connection whose other end is gone without a word gives neither an answer nor an error.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 300 });
 
+/// The same for a read of a row or two that other work waits for.
+pub(crate) const PROMPT: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
+
 /// How long a connection may take until it is ready for its next user, after one that did not answer.
 const RELEASE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
 
@@ -75,14 +78,26 @@ pub(crate) fn postgres_pool() -> PgPoolOptions {
     })
 }
 
-/// The error of a connection that did not answer within [`PATIENCE`].
-pub(crate) fn unanswered() -> StoreError {
+/// The error of a connection that did not answer within this time.
+pub(crate) fn unanswered(patience: Duration) -> StoreError {
     SILENCE.store(true, Ordering::Relaxed);
     let late = std::io::Error::new(
         std::io::ErrorKind::TimedOut,
-        format!("no answer of PostgreSQL within {PATIENCE:?}"),
+        format!("no answer of PostgreSQL within {patience:?}"),
     );
     sqlx::Error::Io(late).into()
+}
+
+/// What a read of PostgreSQL returns, if it does within this time. Without a bound it would wait for as long as
+/// TCP tries, and longer.
+pub(crate) async fn answered<T>(
+    patience: Duration,
+    read: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    // Left after the error is made, which has its connection given up.
+    let mut read = std::pin::pin!(read);
+    let done = tokio::time::timeout(patience, read.as_mut()).await;
+    done.unwrap_or_else(|_| Err(unanswered(patience)))
 }
 
 /// Defines the same statements for SQLite and for PostgreSQL.
@@ -138,10 +153,8 @@ macro_rules! read {
             }
             $crate::db::Db::Pg(pool) => {
                 let $pool = pool;
-                // Left after the error is made, which has its connection given up.
-                let mut read = std::pin::pin!(async { Ok::<_, $crate::StoreError>($body) });
-                let done = tokio::time::timeout($crate::db::PATIENCE, read.as_mut()).await;
-                done.unwrap_or_else(|_| Err($crate::db::unanswered()))?
+                let read = async { Ok::<_, $crate::StoreError>($body) };
+                $crate::db::answered($crate::db::PATIENCE, read).await?
             }
         }
     };
@@ -169,7 +182,8 @@ macro_rules! read_replica {
                     Some(found) => found,
                     None => {
                         let $pool = database;
-                        $body
+                        let read = async { Ok::<_, $crate::StoreError>($body) };
+                        $crate::db::answered($crate::db::PATIENCE, read).await?
                     }
                 }
             }
@@ -254,7 +268,7 @@ macro_rules! transact {
                 done.unwrap_or_else(|_| {
                     // Nothing answers on it any more, and the next user would wait as long.
                     connection.close_on_drop();
-                    Err($crate::db::unanswered())
+                    Err($crate::db::unanswered($crate::db::PATIENCE))
                 })
             }
         }
@@ -269,6 +283,9 @@ mod tests {
     use std::sync::atomic::AtomicI32;
 
     use super::*;
+    use crate::db::Options;
+    use crate::store::Store;
+    use orbweaver_core::ids::{BlobId, ProjectId};
     use orbweaver_postgres::Postgres;
 
     /// A database with one row, over one connection.
@@ -386,5 +403,23 @@ mod tests {
         signal("CONT", stopped.load(Ordering::Relaxed));
         assert!(read.unwrap_err().is_transient());
         assert_eq!(added.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn reads_without_an_answer_end_wherever_they_go() {
+        let url = Postgres::shared().database().unwrap();
+        let store = Store::open(&Options::url(&url)).await.unwrap();
+        let other = one(&url).await;
+        let mut lock = other.begin().await.unwrap();
+        let locked = sqlx::raw_sql("LOCK TABLE settings, blobs");
+        locked.execute(&mut *lock).await.unwrap();
+        let body = store.body(ProjectId(1), BlobId(1));
+        let (version, body) = tokio::join!(store.accounts_version(), body);
+        for error in [version.map(drop).unwrap_err(), body.map(drop).unwrap_err()] {
+            assert!(error.is_transient(), "{error}");
+            assert!(error.to_string().contains("no answer"), "{error}");
+        }
+        lock.rollback().await.unwrap();
+        store.accounts_version().await.unwrap();
     }
 }

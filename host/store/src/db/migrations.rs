@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::PgPool;
 
+use super::said;
 use crate::error::StoreError;
 
 /// How long a migration waits for the tables that nodes at work use. Their statements queue behind it
@@ -68,10 +69,21 @@ pub(super) fn may_use(known: &Migrator, least: Option<String>) -> Result<(), Sto
     Ok(())
 }
 
+/// Why the tables cannot be brought up to date, and what to look at.
 pub(super) fn failed(error: MigrateError) -> StoreError {
-    StoreError::Open(format!(
-        "cannot migrate the database: {error}; was it used by a newer version?"
-    ))
+    StoreError::Open(match error {
+        MigrateError::VersionMismatch(migration) => format!(
+            "the database was made by another build: its migration {migration} is not the one of this \
+             program; use the program that made it, or make the database anew if that was a build of \
+             before the first release"
+        ),
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => format!(
+            "cannot bring the tables of the database up to date: {}; check that it takes writes, and \
+             that its user may create and change tables",
+            said(&error)
+        ),
+        error => format!("cannot bring the tables of the database up to date: {error}"),
+    })
 }
 
 #[cfg(test)]

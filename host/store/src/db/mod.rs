@@ -7,9 +7,10 @@ mod statement;
 mod write;
 
 pub(crate) use dispatch::{
-    BEGIN, Db, Lite, PATIENCE, per_database, read, read_replica, transact, unanswered,
+    BEGIN, Db, Lite, PATIENCE, PROMPT, answered, per_database, postgres_pool, read, read_replica,
+    transact, unanswered,
 };
-pub(crate) use statement::{by_project, none_of, number, pieces, signed, storable};
+pub(crate) use statement::{by_project, none_of, number, pieces, push_list, signed, storable};
 
 use std::path::Path;
 use std::str::FromStr as _;
@@ -159,11 +160,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
 async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
     let cannot_connect = |what: &'static str| {
         move |error: sqlx::Error| {
-            // sqlx adds a line of PostgreSQL's own source, which looks like one of a file here.
-            let why = match &error {
-                sqlx::Error::Database(said) => said.message().to_owned(),
-                other => other.to_string(),
-            };
+            let why = said(&error);
             StoreError::Open(format!(
                 "cannot connect to PostgreSQL at {what}: {why}; check that it runs, and the user \
                  and database in the URL"
@@ -171,7 +168,7 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
         }
     };
     let at = postgres_at("database_url", &options.url)?;
-    let connected = dispatch::postgres_pool()
+    let connected = postgres_pool()
         .max_connections(options.connections.max(2))
         .acquire_timeout(options.acquire_timeout)
         .connect_with(at.clone())
@@ -202,6 +199,14 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
         tracing::warn!(%error, "cannot make partitions of the request log");
     }
     Ok(Db::Pg(pool))
+}
+
+/// What an error says. sqlx adds a line of PostgreSQL's own source, which looks like one of a file here.
+fn said(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(said) => said.message().to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// Why there is no connection.

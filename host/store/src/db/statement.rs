@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use sqlx::{Database, Encode, QueryBuilder, Type};
+
 use crate::error::StoreError;
 
 /// Rows per statement. Only a few sizes, so that each statement is prepared once.
@@ -39,6 +41,23 @@ pub(crate) fn none_of<T: std::fmt::Display>(column: &str, ids: &[T]) -> String {
     format!(" AND {column} NOT IN ({})", ids.join(", "))
 }
 
+/// Adds values in parentheses, each a parameter: what stands behind `IN`.
+pub(crate) fn push_list<'t, DB, T>(
+    statement: &mut QueryBuilder<DB>,
+    values: impl IntoIterator<Item = T>,
+) -> &mut QueryBuilder<DB>
+where
+    DB: Database,
+    T: Encode<'t, DB> + Type<DB>,
+{
+    statement.push("(");
+    let mut list = statement.separated(", ");
+    for value in values {
+        list.push_bind(value);
+    }
+    statement.push(")")
+}
+
 /// Text of sites, plugins and other strangers as both databases store it: PostgreSQL refuses NUL.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
@@ -72,6 +91,13 @@ mod tests {
         assert_eq!(sizes, [64, 64, 16, 4, 1]);
         assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
         assert_eq!(pieces::<u8>(&[]).count(), 0);
+    }
+
+    #[test]
+    fn a_list_has_a_parameter_for_each_value() {
+        let mut select = QueryBuilder::<sqlx::Postgres>::new("SELECT 1 WHERE 1 IN ");
+        push_list(&mut select, [1_i64, 2]).push(" LIMIT 1");
+        assert_eq!(select.into_string(), "SELECT 1 WHERE 1 IN ($1, $2) LIMIT 1");
     }
 
     #[test]

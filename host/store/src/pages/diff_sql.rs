@@ -1,4 +1,8 @@
 //! The rules by which the pages of two runs are compared, in SQL: see [`diff`](super::diff).
+//!
+//! A page is looked for in a monitor's runs by run and key. `CROSS JOIN` has SQLite take the runs first, one
+//! after the other: left to choose, it reads all pages between the first and the last run, once for each
+//! page. To PostgreSQL it is a join like others.
 
 /// Every page of either run with its class: $1 old run, $2 new run, $3 project, $4 the
 /// monitor of both or 0, $5 what absence from the old run means (see `Absence`), $6 whether the new run
@@ -92,10 +96,9 @@ macro_rules! classes {
             " THEN 'unknown' ELSE 'removed' END AS class
              FROM pages b
              WHERE b.project_id = $3 AND b.run_id IN ($8, $9, $10)
-               AND NOT EXISTS (SELECT 1 FROM runs r
-                   JOIN pages n ON n.project_id = $3 AND n.run_id = r.id
-                       AND n.url_key = b.url_key
-                   WHERE r.monitor_id = $4 AND r.id > b.run_id AND r.id <= $2)"
+               AND NOT EXISTS (SELECT 1 FROM runs r CROSS JOIN pages n
+                   WHERE r.monitor_id = $4 AND r.id > b.run_id AND r.id <= $2
+                     AND n.project_id = $3 AND n.run_id = r.id AND n.url_key = b.url_key)"
         )
     };
 }
@@ -139,10 +142,11 @@ macro_rules! before {
         concat!(
             "(SELECT b.",
             $column,
-            " FROM runs r
-              JOIN pages b ON b.project_id = $3 AND b.run_id = r.id AND b.url_key = ",
+            " FROM runs r CROSS JOIN pages b
+              WHERE r.monitor_id = $4 AND r.id < $1
+                AND b.project_id = $3 AND b.run_id = r.id AND b.url_key = ",
             $key,
-            " WHERE r.monitor_id = $4 AND r.id < $1 AND NOT ",
+            " AND NOT ",
             unreliable!("b.status"),
             " ORDER BY r.id DESC LIMIT 1)"
         )
@@ -183,15 +187,14 @@ macro_rules! never_shown {
     () => {
         concat!(
             hidden!(),
-            " AND NOT EXISTS (SELECT 1 FROM runs r
-                 JOIN pages b ON b.project_id = $3 AND b.run_id = r.id AND b.url_key = k.url_key
-                 WHERE r.monitor_id = $4 AND r.id < $1 AND NOT ",
+            " AND NOT EXISTS (SELECT 1 FROM runs r CROSS JOIN pages b
+                 WHERE r.monitor_id = $4 AND r.id < $1
+                   AND b.project_id = $3 AND b.run_id = r.id AND b.url_key = k.url_key AND NOT ",
             unreliable!("b.status"),
             " AND (b.status NOT IN (401, 403) OR k.status IN (401, 403)))
-             AND (EXISTS (SELECT 1 FROM runs r
-                     JOIN pages b
-                         ON b.project_id = $3 AND b.run_id = r.id AND b.url_key = k.url_key
-                     WHERE r.monitor_id = $4 AND r.id < $1)
+             AND (EXISTS (SELECT 1 FROM runs r CROSS JOIN pages b
+                     WHERE r.monitor_id = $4 AND r.id < $1
+                       AND b.project_id = $3 AND b.run_id = r.id AND b.url_key = k.url_key)
                  OR k.key_hash IN (SELECT key_hash FROM frontier
                      WHERE project_id = $3 AND state IN (0, 2) AND run_id = (",
             last_before!(),
@@ -222,15 +225,14 @@ macro_rules! untold {
             "SELECT k.id FROM pages k
              WHERE k.project_id = $3 AND k.run_id = $2 AND NOT ",
             unreliable!("k.status"),
-            " AND NOT EXISTS (SELECT 1 FROM runs r
-                 JOIN pages t ON t.project_id = $3 AND t.run_id = r.id AND t.url_key = k.url_key
-                 WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1 AND NOT ",
+            " AND NOT EXISTS (SELECT 1 FROM runs r CROSS JOIN pages t
+                 WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1
+                   AND t.project_id = $3 AND t.run_id = r.id AND t.url_key = k.url_key AND NOT ",
             unreliable!("t.status"),
             " AND (t.status NOT IN (401, 403) OR k.status NOT BETWEEN 200 AND 299))
-             AND (EXISTS (SELECT 1 FROM runs r
-                     JOIN pages t
-                         ON t.project_id = $3 AND t.run_id = r.id AND t.url_key = k.url_key
-                     WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1)
+             AND (EXISTS (SELECT 1 FROM runs r CROSS JOIN pages t
+                     WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1
+                       AND t.project_id = $3 AND t.run_id = r.id AND t.url_key = k.url_key)
                  OR k.key_hash IN (",
             failed_after!(),
             ")
@@ -250,16 +252,48 @@ pub(super) use untold;
 macro_rules! failed_after {
     () => {
         concat!(
-            "SELECT f.key_hash FROM runs r
-             JOIN frontier f ON f.project_id = $3 AND f.run_id = r.id AND f.state IN (0, 2)
-             WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1
+            "SELECT key_hash FROM frontier
+             WHERE project_id = $3 AND state IN (0, 2) AND run_id IN (
+                 SELECT id FROM runs WHERE monitor_id = $4 AND id > $2 AND id <= $1)
              UNION ALL
-             SELECT p.key_hash FROM runs r
-             JOIN pages p ON p.project_id = $3 AND p.run_id = r.id AND p.key_hash IS NOT NULL AND (",
-            unreliable!("p.status"),
-            " OR p.status IN (401, 403))
-             WHERE r.monitor_id = $4 AND r.id > $2 AND r.id <= $1"
+             SELECT key_hash FROM pages
+             WHERE project_id = $3 AND key_hash IS NOT NULL AND (",
+            unreliable!("status"),
+            " OR status IN (401, 403)) AND run_id IN (
+                 SELECT id FROM runs WHERE monitor_id = $4 AND id > $2 AND id <= $1)"
         )
     };
 }
 pub(super) use failed_after;
+
+#[cfg(test)]
+mod tests {
+    use super::super::unreliable;
+    use crate::db::{Db, Options};
+    use crate::store::Store;
+
+    #[tokio::test]
+    async fn pages_are_looked_for_in_one_run_after_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::sqlite(&folder.path().join("test.db"));
+        let store = Store::open(&options).await.unwrap();
+        let Db::Lite(lite) = store.db.clone() else {
+            panic!("it is SQLite");
+        };
+        for sql in [
+            concat!("EXPLAIN QUERY PLAN ", untold!()),
+            concat!("EXPLAIN QUERY PLAN ", never_shown!()),
+            concat!("EXPLAIN QUERY PLAN ", classes!()),
+        ] {
+            let steps: Vec<(i64, i64, i64, String)> =
+                sqlx::query_as(sql).fetch_all(&lite.read).await.unwrap();
+            assert!(steps.iter().any(|(.., step)| step.contains("url_key=?")));
+            // A range of runs, the pages of all of which are read.
+            let is_range = |step: &&str| step.contains("run_id>") || step.contains("run_id<");
+            let each = steps.iter().map(|(.., step)| step.as_str());
+            let ranges: Vec<&str> = each.filter(is_range).collect();
+            assert!(ranges.is_empty(), "{ranges:?} of {sql}");
+        }
+        store.close().await;
+    }
+}

@@ -9,7 +9,7 @@ use orbweaver_core::key_hash::BuildKeyHasher;
 
 use super::links::PackedTargets;
 use super::unpack_targets;
-use crate::db::{number, read_replica};
+use crate::db::{number, push_list, read_replica};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::from_ms;
@@ -248,12 +248,9 @@ impl Store {
                 let mut query = sqlx::QueryBuilder::new(
                     "SELECT id, url, status, fetched_at FROM pages WHERE project_id = ",
                 );
-                query.push_bind(project.get()).push(" AND id IN (");
-                let mut list = query.separated(", ");
-                for id in piece {
-                    list.push_bind(*id);
-                }
-                query.push(") ORDER BY id");
+                query.push_bind(project.get()).push(" AND id IN ");
+                push_list(&mut query, piece.iter().copied());
+                query.push(" ORDER BY id");
                 query.build_query_as().fetch_all(pool).await?
             });
             for row in rows {

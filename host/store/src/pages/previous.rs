@@ -93,7 +93,8 @@ impl TryFrom<PreviousRow> for PreviousPage {
 }
 
 impl Store {
-    /// The page of a run of the project by its normalised URL.
+    /// The page of a run of the project by its normalised URL; `None`, too, if the blob store has lost its
+    /// body: it is to be fetched as if it were new.
     #[crate::boxed]
     pub async fn previous_page(
         &self,
@@ -107,7 +108,10 @@ impl Store {
                         p.headers, p.metadata, p.blob_id, p.title, p.canonical, p.robots,
                         p.extensions, p.content_type, p.cloud_mode, l.links
                  FROM pages p LEFT JOIN page_links l ON l.page_id = p.id AND l.project_id = $3
-                 WHERE p.run_id = $1 AND p.url_key = $2 AND p.project_id = $3",
+                 LEFT JOIN blobs b ON b.id = p.blob_id AND b.project_id = $3
+                 LEFT JOIN segments s ON s.id = b.segment_id
+                 WHERE p.run_id = $1 AND p.url_key = $2 AND p.project_id = $3
+                   AND s.lost_at IS NULL",
             )
             .bind(run.get())
             .bind(indexed_key(url_key))

@@ -7,7 +7,7 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
 use super::new_page::NewRecord;
 use super::{NewPage, kind_word};
-use crate::db::{by_project, per_database, pieces, read, signed};
+use crate::db::{by_project, per_database, pieces, push_list, read, signed};
 use crate::error::StoreError;
 use crate::index_claims::IndexClaim;
 use crate::index_documents::DocumentClaim;
@@ -230,12 +230,9 @@ per_database! {
         for (project, ids) in by_project(old) {
             for piece in pieces(&ids) {
                 let mut delete = sqlx::QueryBuilder::new("DELETE FROM pages WHERE project_id = ");
-                delete.push_bind(project).push(" AND id IN (");
-                let mut list = delete.separated(", ");
-                for id in piece {
-                    list.push_bind(*id);
-                }
-                delete.push(") RETURNING blob_id");
+                delete.push_bind(project).push(" AND id IN ");
+                push_list(&mut delete, piece.iter().copied());
+                delete.push(" RETURNING blob_id");
                 let blobs: Vec<Option<i64>> =
                     delete.build_query_scalar().fetch_all(&mut *conn).await?;
                 let page = |blob: Option<i64>| (ProjectId(project), blob.map(BlobId));
@@ -276,12 +273,9 @@ per_database! {
             for piece in pieces(&ids) {
                 let mut select =
                     sqlx::QueryBuilder::new("SELECT id FROM pages WHERE project_id = ");
-                select.push_bind(project).push(" AND id IN (");
-                let mut list = select.separated(", ");
-                for page in piece {
-                    list.push_bind(*page);
-                }
-                select.push(") ORDER BY id");
+                select.push_bind(project).push(" AND id IN ");
+                push_list(&mut select, piece.iter().copied());
+                select.push(" ORDER BY id");
                 if IS_SHARED {
                     select.push(" FOR KEY SHARE");
                     if skips {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Datelike as _, Utc};
 use orbweaver_core::ids::{ProjectId, ReservationId};
 
-use crate::db::{per_database, signed, transact};
+use crate::db::{per_database, push_list, signed, transact};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::time::{day, to_ms};
@@ -278,12 +278,8 @@ impl Store {
                 let mut update = sqlx::QueryBuilder::new(
                     "UPDATE quota_reservations SET expires_at = ",
                 );
-                update.push_bind(to_ms(expires)).push(" WHERE id IN (");
-                let mut ids = update.separated(", ");
-                for id in chunk {
-                    ids.push_bind(id.get());
-                }
-                update.push(")");
+                update.push_bind(to_ms(expires)).push(" WHERE id IN ");
+                push_list(&mut update, chunk.iter().map(|id| id.get()));
                 update.build().execute(&mut *tx).await?;
                 Ok(())
             })?;

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, ReservationId};
 
 use super::Amount;
-use crate::db::{per_database, read, signed};
+use crate::db::{per_database, push_list, read, signed};
 use crate::error::StoreError;
 use crate::pages::NewPage;
 use crate::store::Store;
@@ -344,12 +344,8 @@ impl Store {
             let mut select = sqlx::QueryBuilder::new(
                 "SELECT token FROM usage_events WHERE project_id = ",
             );
-            select.push_bind(project.get()).push(" AND token IN (");
-            let mut list = select.separated(", ");
-            for token in tokens {
-                list.push_bind(token.as_str());
-            }
-            select.push(")");
+            select.push_bind(project.get()).push(" AND token IN ");
+            push_list(&mut select, tokens.iter().map(|token| token.as_str()));
             Ok(select.build_query_scalar().fetch_all(pool).await?)
         })
     }

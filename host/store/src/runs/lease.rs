@@ -24,15 +24,13 @@ pub struct Lease {
     pub epoch: i64,
 }
 
-/// A leased run, with the state that its previous worker left.
+/// A leased run.
 #[derive(Clone, Debug)]
 pub struct LeasedRun {
     /// Its lease.
     pub lease: Lease,
     /// The run in its current state: running.
     pub run: Run,
-    /// The engine's state: a JSON object that only the engine reads.
-    pub engine_state: String,
 }
 
 /// The end of a run.
@@ -47,7 +45,6 @@ pub struct Ending {
 #[derive(sqlx_macros::FromRow)]
 struct LeasedRow {
     lease_epoch: i64,
-    engine_state: String,
     #[sqlx(flatten)]
     run: RunRow,
 }
@@ -109,7 +106,7 @@ impl Store {
                  ) busy ON busy.project_id = r.project_id
                  WHERE r.status IN ('queued', 'running') AND r.lease_until <= $2{others}
                  ORDER BY COALESCE(busy.runs, 0), r.id LIMIT 1 {skip})
-             RETURNING lease_epoch, engine_state, {}",
+             RETURNING lease_epoch, {}",
             columns!()
         );
         let taken: Option<LeasedRow> = transact!(self.db, tx => {
@@ -130,7 +127,6 @@ impl Store {
                         epoch: taken.lease_epoch,
                     },
                     run,
-                    engine_state: taken.engine_state,
                 })
             })
             .transpose()
@@ -195,17 +191,19 @@ impl Store {
     ) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(
-                "UPDATE runs SET ai_bot_policy = $3, llms_txt = $4, llms_full_txt = $5
+                "UPDATE runs SET ai_bot_policy = $3
                  WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
             )
             .bind(lease.run.get())
             .bind(lease.epoch)
             .bind(ai_bot_policy.map(storable))
-            .bind(llms_txt.map(storable))
-            .bind(llms_full_txt.map(storable))
             .execute(&mut *tx)
             .await?;
-            Ok(done.rows_affected() == 1)
+            let is_held = done.rows_affected() == 1;
+            if is_held {
+                sql::run_texts::put(tx, lease, llms_txt, llms_full_txt).await?;
+            }
+            Ok(is_held)
         })
     }
 

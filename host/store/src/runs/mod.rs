@@ -1,4 +1,4 @@
-//! Crawl runs: every statement on `runs`, `run_deletions`, `run_parts` and `run_reports`.
+//! Crawl runs: every statement on `runs`, `run_deletions`, `run_parts`, `run_reports` and `run_texts`.
 
 pub(crate) mod baseline;
 mod lease;
@@ -7,12 +7,14 @@ pub(crate) mod parts;
 mod remove;
 pub(crate) mod rows;
 pub(crate) mod slots;
+pub(crate) mod texts;
 
 pub use baseline::EndedRun;
 pub use lease::{Ending, Lease, LeasedRun};
 pub use list::RunItem;
 pub use parts::{BatchParts, LeasedPart, NewReport, PartLease, PartState, StoredReport};
 pub use remove::DeletionStep;
+pub use texts::SiteTexts;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -241,10 +243,6 @@ pub struct Run {
     pub proxy_url: Option<String>,
     /// JSON object that maps each AI crawler to its policy.
     pub ai_bot_policy: Option<String>,
-    /// The site's llms.txt.
-    pub llms_txt: Option<String>,
-    /// The site's llms-full.txt.
-    pub llms_full_txt: Option<String>,
     /// `None` without a webhook, `pending`, `delivered`, `dead`, `suppressed_…`.
     pub webhook_status: Option<String>,
     /// Number of delivery attempts.
@@ -253,6 +251,8 @@ pub struct Run {
     pub webhook_last_error: Option<String>,
     /// Progress as last committed.
     pub progress: Progress,
+    /// What the engine wrote down, to go on with it: a JSON object that only the engine reads.
+    pub engine_state: String,
 }
 
 impl Store {
@@ -288,22 +288,6 @@ impl Store {
             .await?
         });
         row.map(Run::try_from).transpose()
-    }
-
-    /// What the engine wrote down of a run of the project, to go on with it: a JSON object.
-    #[crate::boxed]
-    pub async fn engine_state(
-        &self,
-        project: ProjectId,
-        id: RunId,
-    ) -> Result<Option<String>, StoreError> {
-        read!(self.db, pool => {
-            Ok(sqlx::query_scalar("SELECT engine_state FROM runs WHERE id = $1 AND project_id = $2")
-                .bind(id.get())
-                .bind(project.get())
-                .fetch_optional(pool)
-                .await?)
-        })
     }
 
     /// Runs of the project, newest first.

@@ -31,8 +31,6 @@ pub(super) struct RunRow {
     error_message: Option<String>,
     proxy_url: Option<String>,
     ai_bot_policy: Option<String>,
-    llms_txt: Option<String>,
-    llms_full_txt: Option<String>,
     webhook_status: Option<String>,
     webhook_attempts: i64,
     webhook_last_error: Option<String>,
@@ -44,6 +42,7 @@ pub(super) struct RunRow {
     skipped: SkippedRow,
     plugin_errors: i64,
     dropped: i64,
+    engine_state: String,
 }
 
 /// Number of skipped links and URLs, by [`SkipReason`].
@@ -82,10 +81,9 @@ macro_rules! columns {
     () => {
         "id, project_id, monitor_id, previous_run_id, url, url_key, status, spec, page_count,
          error_count, enqueued_at, started_at, finished_at, error_message, proxy_url,
-         ai_bot_policy, llms_txt, llms_full_txt, webhook_status, webhook_attempts,
-         webhook_last_error, seed_is_page, queued, fetched, failed, skipped_robots,
+         ai_bot_policy, webhook_status, webhook_attempts, webhook_last_error, seed_is_page, queued, fetched, failed, skipped_robots,
          skipped_scope, skipped_excluded, skipped_depth, skipped_budget, skipped_duplicate,
-         skipped_hook, plugin_errors, dropped"
+         skipped_hook, plugin_errors, dropped, engine_state"
     };
 }
 pub(super) use columns;
@@ -111,8 +109,6 @@ impl TryFrom<RunRow> for Run {
             error_message: row.error_message,
             proxy_url: row.proxy_url,
             ai_bot_policy: row.ai_bot_policy,
-            llms_txt: row.llms_txt,
-            llms_full_txt: row.llms_full_txt,
             webhook_status: row.webhook_status,
             webhook_attempts: u32::try_from(row.webhook_attempts).unwrap_or_default(),
             webhook_last_error: row.webhook_last_error,
@@ -125,6 +121,7 @@ impl TryFrom<RunRow> for Run {
                 plugin_errors: row.plugin_errors.unsigned_abs(),
                 dropped: row.dropped.unsigned_abs(),
             },
+            engine_state: row.engine_state,
         })
     }
 }

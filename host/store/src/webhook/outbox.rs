@@ -5,12 +5,15 @@ use orbweaver_core::ids::{DeliveryId, ProjectId};
 
 use super::taken::{TakenDelivery, TakenRow};
 use super::{DiffColumn, Owner, RunWebhook};
-use crate::db::{per_database, read, signed, storable, transact};
+use crate::db::{per_database, push_list, read, signed, storable, transact};
 use crate::error::StoreError;
 use crate::jobs::{JobDelivery, JobLease};
 use crate::notices::Topic;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
+
+/// Attempts of a delivery that are kept: the newest ones. One may be repeated on request any number of times.
+const MAX_ATTEMPTS: i64 = 1_000;
 
 /// A delivery that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,12 +244,10 @@ impl Store {
                 update.push_bind(to_ms(until));
                 update.push(", takes = takes + 1, taken_by = ").push_bind(node);
                 update.push(" WHERE id IN (SELECT id FROM deliveries WHERE state = 'pending' AND next_at <= ");
-                update.push_bind(to_ms(now)).push(" AND id IN (");
-                let mut list = update.separated(", ");
-                for id in piece {
-                    list.push_bind(id.get());
-                }
-                update.push(")").push(skip).push(") RETURNING id");
+                update.push_bind(to_ms(now)).push(" AND id IN ");
+                push_list(&mut update, piece.iter().map(|id| id.get()))
+                    .push(skip)
+                    .push(") RETURNING id");
                 let taken: Vec<i64> = update.build_query_scalar().fetch_all(&mut *tx).await?;
                 for id in taken {
                     rows.push(
@@ -345,6 +346,11 @@ impl Store {
             .bind(attempt.error.as_deref().map(storable))
             .execute(&mut *tx)
             .await?;
+            sqlx::query("DELETE FROM delivery_attempts WHERE delivery_id = $1 AND number <= $2")
+                .bind(taken.id.get())
+                .bind(number - MAX_ATTEMPTS)
+                .execute(&mut *tx)
+                .await?;
             if let Some(run) = taken.run() {
                 if taken.pages().is_some() && result == AttemptResult::Delivered {
                     sql::page_feeds::delivered(tx, run, taken, now).await?;

@@ -12,18 +12,13 @@ use orbweaver_store::crawl::{Committed, PageRange, RunBatch};
 use orbweaver_store::{BlobSweeper, Options, Store, StoreError, StoredBody, Swept};
 use tempfile::TempDir;
 
-use crate::crawls::{batch, create, lease, new_run, open, page};
+use crate::given::{batch, create, lease, new_run, open, page};
 
 crate::support::on_both_databases! {
     the_bodies_of_a_commit_are_one_segment
     a_body_that_is_stored_is_not_written_again
     few_bodies_wait_in_the_database_until_they_fill_a_segment
     scans_wait_in_the_database
-    a_segment_goes_with_its_last_body
-    a_segment_that_is_mostly_dead_is_rewritten
-    a_segment_without_rows_is_deleted_after_the_grace_time
-    what_was_left_unfinished_is_deleted_after_the_grace_time
-    a_commit_after_the_grace_time_fails_and_is_done_again
     other_bytes_are_an_error_of_their_own_body
     bodies_read_ahead_are_those_that_are_whole_and_have_room
     bodies_in_the_database_are_read_ahead_too
@@ -33,18 +28,18 @@ crate::support::on_both_databases! {
     a_lost_commit_leaves_no_reference
 }
 
-const HOUR: i64 = 3_600;
+pub(super) const HOUR: i64 = 3_600;
 
 /// A blob store in a folder, with a clock of its own. Files have the machine's time, so the clock
 /// begins there.
-struct Ground {
-    folder: TempDir,
+pub(super) struct Ground {
+    pub(super) folder: TempDir,
     seconds: Arc<AtomicI64>,
     options: Options,
 }
 
 impl Ground {
-    fn new(options: Options) -> Self {
+    pub(super) fn new(options: Options) -> Self {
         #[expect(clippy::disallowed_methods, reason = "files have the machine's time")]
         let now = Utc::now().timestamp();
         Self {
@@ -54,7 +49,7 @@ impl Ground {
         }
     }
 
-    fn blobs(&self, change: impl FnOnce(&mut BlobOptions)) -> Blobs {
+    pub(super) fn blobs(&self, change: impl FnOnce(&mut BlobOptions)) -> Blobs {
         let seconds = Arc::clone(&self.seconds);
         let mut options = BlobOptions {
             url: format!("file://{}", self.folder.path().display())
@@ -84,23 +79,23 @@ impl Ground {
         }
     }
 
-    async fn open(&self, change: impl FnOnce(&mut BlobOptions)) -> (Store, ProjectId) {
+    pub(super) async fn open(&self, change: impl FnOnce(&mut BlobOptions)) -> (Store, ProjectId) {
         let (store, project) = open(&self.with(change)).await;
         store.join_blobs().await.unwrap();
         (store, project)
     }
 
     /// Another process on the same database.
-    async fn again(&self, change: impl FnOnce(&mut BlobOptions)) -> Store {
+    pub(super) async fn again(&self, change: impl FnOnce(&mut BlobOptions)) -> Store {
         Store::open(&self.with(change)).await.unwrap()
     }
 
-    fn advance(&self, seconds: i64) {
+    pub(super) fn advance(&self, seconds: i64) {
         self.seconds.fetch_add(seconds, Ordering::Relaxed);
     }
 
     /// Files of the segments.
-    fn segments(&self) -> Vec<PathBuf> {
+    pub(super) fn segments(&self) -> Vec<PathBuf> {
         let Ok(files) = std::fs::read_dir(self.folder.path().join("segments")) else {
             return Vec::new();
         };
@@ -110,16 +105,16 @@ impl Ground {
     }
 }
 
-async fn sweep(store: &Store) -> Swept {
+pub(super) async fn sweep(store: &Store) -> Swept {
     BlobSweeper::new(store.clone()).sweep().await.unwrap()
 }
 
-fn text(seq: i64) -> String {
+pub(super) fn text(seq: i64) -> String {
     format!("body {seq} ").repeat(100)
 }
 
 /// A run with these pages, in one commit.
-async fn run(store: &Store, project: ProjectId, seqs: &[i64]) -> RunId {
+pub(super) async fn run(store: &Store, project: ProjectId, seqs: &[i64]) -> RunId {
     let run = create(store, &new_run(project, "https://a.example/")).await;
     let leased = lease(store, "one", run.enqueued_at).await.unwrap();
     let pages = seqs
@@ -146,7 +141,7 @@ async fn pages_of(store: &Store, project: ProjectId, run: RunId) -> Vec<PageId> 
 }
 
 /// Rows of the bodies of a run's pages, in order.
-async fn bodies_of(store: &Store, project: ProjectId, run: RunId) -> Vec<BlobId> {
+pub(super) async fn bodies_of(store: &Store, project: ProjectId, run: RunId) -> Vec<BlobId> {
     let mut bodies = Vec::new();
     for page in pages_of(store, project, run).await {
         let record = store.page(project, page).await.unwrap().unwrap();
@@ -155,12 +150,16 @@ async fn bodies_of(store: &Store, project: ProjectId, run: RunId) -> Vec<BlobId>
     bodies
 }
 
-async fn read(store: &Store, project: ProjectId, blob: BlobId) -> Result<String, StoreError> {
+pub(super) async fn read(
+    store: &Store,
+    project: ProjectId,
+    blob: BlobId,
+) -> Result<String, StoreError> {
     let body: StoredBody = store.body(project, blob).await?.expect("a row");
     Ok(String::from_utf8(body.unpack()?).unwrap())
 }
 
-async fn all_readable(store: &Store, project: ProjectId, run: RunId, seqs: &[i64]) {
+pub(super) async fn all_readable(store: &Store, project: ProjectId, run: RunId, seqs: &[i64]) {
     let bodies = bodies_of(store, project, run).await;
     assert_eq!(bodies.len(), seqs.len());
     for (blob, seq) in bodies.iter().zip(seqs) {
@@ -168,7 +167,7 @@ async fn all_readable(store: &Store, project: ProjectId, run: RunId, seqs: &[i64
     }
 }
 
-async fn delete(store: &Store, project: ProjectId, run: RunId, at: DateTime<Utc>) {
+pub(super) async fn delete(store: &Store, project: ProjectId, run: RunId, at: DateTime<Utc>) {
     assert!(store.delete_run(project, run, at).await.unwrap());
     while !store.remove_deleted().await.unwrap().finished {}
 }
@@ -243,120 +242,6 @@ async fn scans_wait_in_the_database(options: Options) {
     let record = store.page(project, id).await.unwrap().unwrap();
     let blob = record.page.body.unwrap().0;
     assert_eq!(read(&store, project, blob).await.unwrap(), text(5));
-}
-
-async fn a_segment_goes_with_its_last_body(options: Options) {
-    let ground = Ground::new(options);
-    let (store, project) = ground.open(|_| {}).await;
-    let at = new_run(project, "").enqueued_at;
-    let first = run(&store, project, &[1, 2]).await;
-    let second = run(&store, project, &[2]).await;
-    delete(&store, project, first, at).await;
-    delete(&store, project, second, at).await;
-    assert_eq!(sweep(&store).await.deleted, 0);
-    assert_eq!(ground.segments().len(), 1, "a backup may need it");
-    ground.advance(24 * HOUR + 1);
-    assert_eq!(sweep(&store).await.deleted, 1);
-    assert!(ground.segments().is_empty());
-    // Sweeping again, and after the row is forgotten, finds nothing.
-    for _ in 0..2 {
-        ground.advance(8 * 24 * HOUR);
-        assert_eq!(sweep(&store).await, Swept::default());
-    }
-}
-
-async fn a_segment_that_is_mostly_dead_is_rewritten(options: Options) {
-    let ground = Ground::new(options);
-    let (store, project) = ground.open(|_| {}).await;
-    let at = new_run(project, "").enqueued_at;
-    let first = run(&store, project, &[1, 2, 3, 4]).await;
-    let rest = run(&store, project, &[4]).await;
-    let old = ground.segments();
-    delete(&store, project, first, at).await;
-    let swept = sweep(&store).await;
-    assert_eq!((swept.rewritten, swept.deleted), (1, 0));
-    assert_eq!(ground.segments().len(), 2);
-    std::fs::remove_file(&old[0]).unwrap();
-    all_readable(&store, project, rest, &[4]).await;
-    ground.advance(24 * HOUR + 60);
-    let swept = sweep(&store).await;
-    assert_eq!((swept.rewritten, swept.deleted), (0, 1), "no longer sparse");
-    all_readable(&store, project, rest, &[4]).await;
-}
-
-async fn a_segment_without_rows_is_deleted_after_the_grace_time(options: Options) {
-    let ground = Ground::new(options);
-    let (store, project) = ground
-        .open(|blobs| blobs.keep_deleted = Duration::ZERO)
-        .await;
-    let kept = run(&store, project, &[1]).await;
-    // A process that ended between the upload and the commit.
-    let crashed = ground.blobs(|blobs| blobs.node = 8);
-    crashed.put(&crashed.segment().finish()).await.unwrap();
-    assert_eq!(ground.segments().len(), 2);
-    ground.advance(HOUR - 60);
-    assert_eq!(
-        sweep(&store).await,
-        Swept::default(),
-        "a commit may be under way"
-    );
-    assert_eq!(ground.segments().len(), 2);
-    ground.advance(120);
-    let swept = sweep(&store).await;
-    assert_eq!((swept.orphans, swept.deleted), (1, 1));
-    assert_eq!(ground.segments().len(), 1);
-    all_readable(&store, project, kept, &[1]).await;
-}
-
-async fn what_was_left_unfinished_is_deleted_after_the_grace_time(options: Options) {
-    let ground = Ground::new(options);
-    let (store, project) = ground.open(|_| {}).await;
-    let kept = run(&store, project, &[1]).await;
-    // A process was killed while it wrote; the last name is nobody's.
-    let segment = ground.segments().remove(0);
-    let of_segment = |end: &str| PathBuf::from(format!("{}{end}", segment.display()));
-    let unfinished = [
-        of_segment("#1"),
-        ground.folder.path().join("orbweaver-database#12"),
-    ];
-    let other = of_segment("#old");
-    for file in unfinished.iter().chain([&other]) {
-        std::fs::write(file, b"half").unwrap();
-    }
-    ground.advance(HOUR - 60);
-    sweep(&store).await;
-    assert!(unfinished.iter().all(|file| file.exists()));
-    ground.advance(120);
-    sweep(&store).await;
-    assert!(!unfinished.iter().any(|file| file.exists()));
-    assert!(segment.exists() && other.exists());
-    all_readable(&store, project, kept, &[1]).await;
-}
-
-async fn a_commit_after_the_grace_time_fails_and_is_done_again(options: Options) {
-    let ground = Ground::new(options);
-    let (store, project) = ground
-        .open(|blobs| blobs.keep_deleted = Duration::ZERO)
-        .await;
-    let row = create(&store, &new_run(project, "https://a.example/")).await;
-    let leased = lease(&store, "one", row.enqueued_at).await.unwrap();
-    // The slow process has the next name, and uploads; the sweeper takes the name.
-    let slow = ground.again(|blobs| blobs.node = 9).await;
-    let early = ground.blobs(|blobs| blobs.node = 9);
-    early.put(&early.segment().finish()).await.unwrap();
-    ground.advance(HOUR + 60);
-    assert_eq!(sweep(&store).await.orphans, 1);
-    ground.advance(-HOUR - 60);
-    let work = RunBatch {
-        pages: vec![page(&leased, 1, text(1).as_bytes())],
-        ..batch(&leased)
-    };
-    let late = slow.commit_crawl(std::slice::from_ref(&work)).await;
-    assert!(matches!(late, Err(StoreError::Database(_))), "{late:?}");
-    assert!(bodies_of(&store, project, row.id).await.is_empty());
-    let again = slow.commit_crawl(&[work]).await.unwrap();
-    assert_eq!(again, [Committed::Written]);
-    all_readable(&store, project, row.id, &[1]).await;
 }
 
 fn change_middle(file: &Path) {

@@ -95,13 +95,13 @@ async fn on_postgres_another_node_tells_of_work_and_keys_at_once() {
             },
         };
         let project = other
-            .create_project(&new, crate::crawls::now())
+            .create_project(&new, crate::given::now())
             .await
             .unwrap();
         timeout(SOON, accounts.changed()).await.unwrap().unwrap();
         work.mark_unchanged();
-        let run = crate::crawls::new_run(project, "https://a.example/");
-        crate::crawls::create(&other, &run).await;
+        let run = crate::given::new_run(project, "https://a.example/");
+        crate::given::create(&other, &run).await;
         timeout(SOON, work.changed()).await.unwrap().unwrap();
         assert!(!plugins.has_changed().unwrap(), "round {round}");
         plugins.mark_unchanged();

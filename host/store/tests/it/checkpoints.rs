@@ -3,32 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_store::{
-    CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store, StoredBody,
-};
+use orbweaver_store::{CloudMode, NewPage, Options, Store, StoredBody};
+
+use crate::given::{named, now};
 
 const MIB: u64 = 1 << 20;
-
-fn now() -> DateTime<Utc> {
-    "2026-03-01T12:00:00Z".parse().unwrap()
-}
-
-async fn project(store: &Store) -> ProjectId {
-    let new = NewProject {
-        name: "one",
-        tier: "free",
-        key: NewKey {
-            hash: KeyHash::digest("one"),
-            prefix: "orb_12345678",
-            label: None,
-        },
-        actor: "cli",
-    };
-    store.create_project(&new, now()).await.unwrap()
-}
 
 /// Stores a page whose body takes about a mebibyte of the file.
 async fn store_page(store: &Store, project: ProjectId, number: u64) {
@@ -87,7 +68,7 @@ async fn the_log_is_copied_and_begins_anew() {
     let file = folder.path().join("test.db");
     let log = folder.path().join("test.db-wal");
     let store = Store::open(&Options::sqlite(&file)).await.unwrap();
-    let project = project(&store).await;
+    let project = named(&store, "one").await;
     for number in 0..PAGES {
         store_page(&store, project, number).await;
     }

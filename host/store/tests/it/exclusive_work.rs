@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use orbweaver_store::{ExclusiveWork, Options, Store};
 
-use crate::crawls::now;
+use crate::given::now;
 
 crate::support::on_both_databases! {
     one_process_at_a_time_does_the_work

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use orbweaver_store::crawl::HostSlot;
 use orbweaver_store::{Options, Store};
 
-use crate::crawls::now;
+use crate::given::now;
 
 crate::support::on_both_databases! {
     a_slot_is_taken_only_when_it_is_free

@@ -9,7 +9,7 @@ use orbweaver_store::crawl::RunBatch;
 use orbweaver_store::{DocumentClaim, IndexClaim, IndexEntry, Options, PageWords, Store};
 use sqlx::{Connection as _, PgConnection};
 
-use crate::crawls::{batch, create, lease, named, new_run, now, open, page};
+use crate::given::{batch, create, lease, named, new_run, now, open, page};
 
 crate::support::on_both_databases! {
     no_two_nodes_index_the_same_pages

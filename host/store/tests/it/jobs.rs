@@ -9,7 +9,7 @@ use orbweaver_store::jobs::{
 use orbweaver_store::webhook::DeliverySubject;
 use orbweaver_store::{Except, NewUsage, Options, Store};
 
-use crate::monitors::{now, open, project};
+use crate::given::{named, now, open};
 use crate::support::on_both_databases;
 
 on_both_databases! {
@@ -121,7 +121,7 @@ async fn a_job_is_leased_once_and_an_old_epoch_writes_nothing(options: Options) 
 
 async fn the_project_with_the_fewest_jobs_comes_first(options: Options) {
     let (store, busy) = open(&options).await;
-    let quiet = project(&store, "quiet").await;
+    let quiet = named(&store, "quiet").await;
     let first = queue(&store, busy).await;
     let second = queue(&store, busy).await;
     let third = queue(&store, quiet).await;
@@ -140,7 +140,7 @@ async fn the_project_with_the_fewest_jobs_comes_first(options: Options) {
 
 async fn jobs_that_workers_hold_are_counted_over_all_of_them(options: Options) {
     let (store, busy) = open(&options).await;
-    let quiet = project(&store, "quiet").await;
+    let quiet = named(&store, "quiet").await;
     for project in [busy, busy, busy, quiet] {
         queue(&store, project).await;
     }
@@ -270,7 +270,7 @@ async fn a_handed_back_attempt_does_not_count(options: Options) {
 
 async fn cancelling_and_deleting(options: Options) {
     let (store, project_id) = open(&options).await;
-    let other = project(&store, "other").await;
+    let other = named(&store, "other").await;
     let running = queue(&store, project_id).await;
     let leased = lease(&store, 0).await.unwrap().lease;
     let queued = queue(&store, project_id).await;

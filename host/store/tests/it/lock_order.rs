@@ -7,7 +7,7 @@ use orbweaver_store::crawl::{BatchParts, Committed, LeasedRun, RunBatch};
 use orbweaver_store::{NewPage, Options, Store, StoredBody};
 use sqlx::{Connection as _, PgConnection};
 
-use crate::crawls::{batch, create, lease, new_run, now, open, page};
+use crate::given::{batch, create, lease, new_run, now, open, page};
 use crate::support::{postgres, until_waiting_for, until_waiting_for_any, waiting_for};
 
 /// Two stored bodies: the one that was stored first has the higher hash.

@@ -7,12 +7,18 @@
     reason = "a helper that cannot do its work fails its test"
 )]
 
+mod accounts;
+mod blob_losses;
+mod blob_sweeps;
 mod blobs;
 mod change_watch;
 mod checkpoints;
+mod commits;
 mod crawls;
 mod exclusive_work;
+mod given;
 mod hosts;
+mod idempotency;
 mod index_claims;
 mod jobs;
 mod lock_order;

@@ -7,7 +7,7 @@ use orbweaver_store::webhook::{AttemptResult, NewAttempt, RunWebhook, TakenDeliv
 use orbweaver_store::{NewUsage, Options, Store};
 use sqlx::{Connection as _, PgConnection};
 
-use crate::crawls::{batch, create, lease, new_run, now, open, page};
+use crate::given::{batch, create, lease, new_run, now, open, page};
 use crate::support::{
     on_both_databases, postgres, until_waiting_for, until_waiting_for_any, waiting_for,
 };

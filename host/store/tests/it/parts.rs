@@ -8,7 +8,7 @@ use orbweaver_store::crawl::{
 use orbweaver_store::{NewUsage, Store};
 use sqlx::Connection as _;
 
-use crate::crawls::{batch, create, lease, new_run, now, open, page};
+use crate::given::{batch, create, lease, new_run, now, open, page};
 use crate::support::postgres;
 
 fn discovered(seq: i64) -> NewFrontier {

@@ -6,7 +6,7 @@ use orbweaver_store::crawl::{Committed, LeasedRun, PageRange};
 use orbweaver_store::{Options, ReplicaState, Store};
 use sqlx::postgres::PgPool;
 
-use crate::crawls::{batch, create, lease, new_run, now, open, page};
+use crate::given::{batch, create, lease, new_run, now, open, page};
 
 /// A database with a run, and a replica of its server.
 struct Two {

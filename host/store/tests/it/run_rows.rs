@@ -13,7 +13,7 @@ use orbweaver_store::{CacheQuery, CloudMode, IndexEntry, Options, PageWords, Sto
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions};
 
-use crate::crawls::{batch, create, lease, new_run, now, open, page};
+use crate::given::{batch, create, lease, new_run, now, open, page};
 use crate::support::{on_both_databases, sqlite};
 
 on_both_databases! {
@@ -339,9 +339,10 @@ async fn what_strangers_say_is_stored_without_nul(options: Options) {
     };
     let ended = store.end_run(run.lease, &ending, None, now()).await;
     assert!(ended.unwrap());
-    let run = store.run(project, run.lease.run).await.unwrap().unwrap();
+    let found = store.run_with_texts(project, run.lease.run).await;
+    let (run, site) = found.unwrap().unwrap();
     assert_eq!(
-        [run.llms_txt, run.llms_full_txt, run.error_message].map(Option::unwrap),
+        [site.llms_txt, site.llms_full_txt, run.error_message].map(Option::unwrap),
         ["# A site", "all of it", "a hook failed"]
     );
     let failures = store

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use orbweaver_store::{Options, Store, StoreError};
 use sha2::{Digest as _, Sha256};
+use sqlx::{Connection as _, PgConnection, SqliteConnection};
 
-use crate::support::{postgres, sqlite};
+use crate::support::{postgres, postgres_without_schema, sqlite};
 
 fn migrations() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations")
@@ -74,4 +75,38 @@ async fn a_program_starts_on_a_database_unless_it_is_too_old_for_it() {
         let message = refused.map(|_| ()).unwrap_err().to_string();
         assert!(message.contains("knows migration 9999"), "{message}");
     }
+}
+
+/// Why the store does not open.
+async fn refused(options: &Options) -> String {
+    let opened = Store::open(options).await;
+    opened.map(|_| ()).unwrap_err().to_string()
+}
+
+/// As if the file of the first migration had been another one.
+const ANOTHER: &str = "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1";
+
+#[tokio::test]
+async fn a_database_of_another_build_is_told_from_one_that_cannot_be_written_to() {
+    let (lite, _folder) = sqlite();
+    Store::open(&lite).await.unwrap().close().await;
+    let mut connection = SqliteConnection::connect(&lite.url).await.unwrap();
+    let changed = sqlx::query(ANOTHER).execute(&mut connection).await;
+    assert_eq!(changed.unwrap().rows_affected(), 1);
+    connection.close().await.unwrap();
+    let message = refused(&lite).await;
+    assert!(message.contains("made by another build"), "{message}");
+
+    let options = postgres_without_schema();
+    let mut connection = PgConnection::connect(&options.url).await.unwrap();
+    let only_reads = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', \
+                      current_database()); END $$";
+    sqlx::raw_sql(only_reads)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    let message = refused(&options).await;
+    assert!(message.contains("check that it takes writes"), "{message}");
+    assert!(!message.contains("another build"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! Projects, keys, pages, usage, idempotency and the request log.
+//! Pages, usage, the request log, and what opening and closing the store does.
 
 use std::time::Duration;
 
@@ -6,16 +6,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{
-    CacheQuery, Claim, CloudMode, KeptAnswer, KeyHash, LogEntry, LogFilter, MAX_COST_MICROS,
-    NewKey, NewPage, NewProject, NewUsage, Options, PackedAnswer, ProjectChange, Retention, Store,
-    StoreError, StoredBody,
+    CacheQuery, CloudMode, KeyHash, LogEntry, LogFilter, MAX_COST_MICROS, NewKey, NewPage,
+    NewProject, NewUsage, Options, Retention, Store, StoreError, StoredBody,
 };
 
 crate::support::on_both_databases! {
-    the_first_project_is_the_administrator
-    names_and_keys_are_unique
-    only_a_known_key_authenticates_a_project
-    projects_change
     the_log_is_per_project_and_in_order
     a_token_is_billed_once
     an_absurd_cost_is_bounded
@@ -23,21 +18,19 @@ crate::support::on_both_databases! {
     equal_bodies_are_stored_once_and_deleted_with_the_last_page
     the_cache_finds_the_newest_page_that_fits
     a_bad_row_fails_only_its_own_request
-    an_idempotency_key_is_claimed_once
-    long_ended_keys_and_old_answers_are_purged
     queued_writes_are_there_after_a_restart
     memory_is_released_beside_work
 }
 
-async fn open(options: &Options) -> Store {
+pub(super) async fn open(options: &Options) -> Store {
     Store::open(options).await.unwrap()
 }
 
-fn now() -> DateTime<Utc> {
+pub(super) fn now() -> DateTime<Utc> {
     "2026-03-01T12:00:00Z".parse().unwrap()
 }
 
-fn key(name: &str) -> NewKey<'_> {
+pub(super) fn key(name: &str) -> NewKey<'_> {
     NewKey {
         hash: KeyHash::digest(name),
         prefix: "orb_12345678",
@@ -45,7 +38,7 @@ fn key(name: &str) -> NewKey<'_> {
     }
 }
 
-async fn project(store: &Store, name: &str) -> ProjectId {
+pub(super) async fn project(store: &Store, name: &str) -> ProjectId {
     let new = NewProject {
         name,
         tier: "free",
@@ -121,92 +114,6 @@ async fn what_postgresql_refuses_is_told_in_its_words() {
     options.url = options.url.replacen("/test", "/no_such_test", 1);
     let error = Store::open(&options).await.unwrap_err().to_string();
     assert!(error.contains("\" does not exist; check"), "{error}");
-}
-
-async fn the_first_project_is_the_administrator(options: Options) {
-    let store = open(&options).await;
-    project(&store, "first").await;
-    project(&store, "second").await;
-    let projects = store.projects().await.unwrap();
-    let flags: Vec<(&str, bool)> = projects
-        .iter()
-        .map(|p| (p.name.as_str(), p.administrator))
-        .collect();
-    assert_eq!(flags, [("first", true), ("second", false)]);
-    assert_eq!(projects[0].created_at, now());
-}
-
-async fn names_and_keys_are_unique(options: Options) {
-    let store = open(&options).await;
-    let id = project(&store, "shop").await;
-    let again = NewProject {
-        name: "shop",
-        tier: "free",
-        key: key("another"),
-        actor: "cli",
-    };
-    let error = store.create_project(&again, now()).await.unwrap_err();
-    assert!(matches!(error, StoreError::Exists(_)), "{error}");
-    // The failed attempt left nothing: its key can be used.
-    store
-        .add_key(id, &key("another"), "cli", now())
-        .await
-        .unwrap();
-    let error = store
-        .add_key(id, &key("another"), "cli", now())
-        .await
-        .unwrap_err();
-    assert!(matches!(error, StoreError::Exists(_)), "{error}");
-    assert_eq!(store.keys(id).await.unwrap().len(), 2);
-}
-
-async fn only_a_known_key_authenticates_a_project(options: Options) {
-    let store = open(&options).await;
-    let id = project(&store, "shop").await;
-    let found = store
-        .principal(&KeyHash::digest("shop"), now())
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!((found.project, found.tier.as_str()), (id, "free"));
-    assert!(found.administrator);
-    assert_eq!(
-        store
-            .principal(&KeyHash::digest("Shop"), now())
-            .await
-            .unwrap(),
-        None
-    );
-    store.touch_key(found.key, now() + TimeDelta::seconds(1));
-    let keys = store.keys(id).await.unwrap();
-    assert_eq!(keys[0].last_used_at, Some(now() + TimeDelta::seconds(1)));
-    assert_eq!(keys[0].label.as_deref(), Some("a label"));
-}
-
-async fn projects_change(options: Options) {
-    let store = open(&options).await;
-    let id = project(&store, "shop").await;
-    let change = ProjectChange {
-        tier: Some("pro"),
-        proxy_url: Some(Some("http://p:1")),
-        cloud_mode: Some(CloudMode::Auto),
-    };
-    assert!(store.change_project(id, &change).await.unwrap());
-    let shop = store.project_named("shop").await.unwrap().unwrap();
-    assert_eq!(
-        (shop.tier.as_str(), shop.cloud_mode),
-        ("pro", CloudMode::Auto)
-    );
-    assert_eq!(shop.proxy_url.as_deref(), Some("http://p:1"));
-    let change = ProjectChange {
-        proxy_url: Some(None),
-        ..ProjectChange::default()
-    };
-    assert!(store.change_project(id, &change).await.unwrap());
-    let shop = store.project_named("shop").await.unwrap().unwrap();
-    assert_eq!((shop.tier.as_str(), shop.proxy_url), ("pro", None));
-    assert!(!store.change_project(ProjectId(999), &change).await.unwrap());
-    assert_eq!(store.project_named("none").await.unwrap(), None);
 }
 
 fn entry(status: u16) -> LogEntry {
@@ -456,127 +363,6 @@ async fn a_bad_row_fails_only_its_own_request(options: Options) {
         store.usage_days(a, now().date_naive()).await.unwrap()[0].pages,
         2
     );
-}
-
-async fn an_idempotency_key_is_claimed_once(options: Options) {
-    let body_of = |body: &[u8]| PackedAnswer::pack(body).unwrap();
-    let store = open(&options).await;
-    let a = project(&store, "a").await;
-    let (body, other) = ([1_u8; 32], [2_u8; 32]);
-    let claim = async |body: &[u8; 32], at| {
-        store
-            .claim_idempotency(a, "/v1/scan", "key", body, at)
-            .await
-            .unwrap()
-    };
-    assert_eq!(claim(&body, now()).await, Claim::Run { since: now() });
-    assert_eq!(claim(&body, now()).await, Claim::Busy);
-    assert_eq!(claim(&other, now()).await, Claim::OtherBody);
-    store
-        .release_idempotency(a, "/v1/scan", "key")
-        .await
-        .unwrap();
-    // After a failure one retry runs again, under the token of the first: it may be billed.
-    let retried = now() + TimeDelta::seconds(5);
-    assert_eq!(claim(&other, retried).await, Claim::OtherBody);
-    assert_eq!(claim(&body, retried).await, Claim::Run { since: now() });
-    assert_eq!(claim(&body, retried).await, Claim::Busy);
-    store
-        .keep_answer(
-            a,
-            "/v1/scan",
-            "key",
-            201,
-            Some(("content-type: application/json\n", &body_of(b"{}"))),
-        )
-        .await
-        .unwrap();
-    let kept = KeptAnswer {
-        status: 201,
-        headers: "content-type: application/json\n".to_owned(),
-        body: body_of(b"{}"),
-    };
-    assert_eq!(kept.body.unpack().unwrap(), b"{}");
-    let later = now() + TimeDelta::hours(23);
-    assert_eq!(claim(&body, later).await, Claim::Replay(kept));
-    store
-        .release_idempotency(a, "/v1/scan", "key")
-        .await
-        .unwrap();
-    assert!(
-        matches!(claim(&body, later).await, Claim::Replay(_)),
-        "an answer is not given up"
-    );
-    // A node that stalled while another one answered is late.
-    store
-        .keep_answer(a, "/v1/scan", "key", 422, Some(("", &body_of(b"[]"))))
-        .await
-        .unwrap();
-    assert!(
-        matches!(claim(&body, later).await, Claim::Replay(kept) if kept.status == 201),
-        "the first answer stays"
-    );
-    let free = now() + TimeDelta::hours(24);
-    assert_eq!(claim(&other, free).await, Claim::Run { since: free });
-    // It is still being worked on.
-    let seconds = |count| free + TimeDelta::seconds(count);
-    store
-        .renew_idempotency(a, "/v1/scan", "key", seconds(10))
-        .await
-        .unwrap();
-    assert_eq!(claim(&other, seconds(39)).await, Claim::Busy);
-    // Its process died: one retry runs again, under the same token.
-    assert_eq!(claim(&body, seconds(40)).await, Claim::OtherBody);
-    assert_eq!(claim(&other, seconds(40)).await, Claim::Run { since: free });
-    assert_eq!(claim(&other, seconds(40)).await, Claim::Busy);
-    // Too large to keep: it is not worked on again.
-    store
-        .keep_answer(a, "/v1/scan", "key", 200, None)
-        .await
-        .unwrap();
-    let again = free + TimeDelta::hours(1);
-    assert_eq!(claim(&other, again).await, Claim::TooLarge);
-}
-
-async fn long_ended_keys_and_old_answers_are_purged(options: Options) {
-    let store = open(&options).await;
-    let a = project(&store, "a").await;
-    let rotate = async |name: &str, at| {
-        let key = NewKey {
-            hash: KeyHash::digest(name),
-            prefix: "orb_aaaaaaaa",
-            label: Some(name),
-        };
-        let rotated = store.rotate_keys(a, &key, at, "cli", at).await;
-        rotated.unwrap().expect("a place for a key");
-    };
-    let day = TimeDelta::days(1);
-    rotate("second", now()).await;
-    rotate("third", now() + day).await;
-    for number in 0..1_100 {
-        let key = number.to_string();
-        let claimed = store.claim_idempotency(a, "/v1/scan", &key, &[0; 32], now());
-        claimed.await.unwrap();
-    }
-    let month = std::time::Duration::from_secs(30 * 86_400);
-    let keep = Retention {
-        scans: month,
-        request_log: month,
-        plugin_records: month,
-    };
-    let labels = async || -> Vec<Option<String>> {
-        let keys = store.keys(a).await.unwrap();
-        keys.into_iter().map(|key| key.label).collect()
-    };
-    assert_eq!(store.purge(&keep, now() + day).await.unwrap(), 0);
-    assert_eq!(store.purge(&keep, now() + day * 2).await.unwrap(), 1_100);
-    assert_eq!(labels().await.len(), 3);
-    // The first key ended on the first day.
-    assert_eq!(store.purge(&keep, now() + day * 91).await.unwrap(), 1);
-    let left = ["second", "third"].map(|label| Some(label.to_owned()));
-    assert_eq!(labels().await, left);
-    assert_eq!(store.purge(&keep, now() + day * 400).await.unwrap(), 1);
-    assert_eq!(labels().await, [Some("third".to_owned())]);
 }
 
 async fn queued_writes_are_there_after_a_restart(options: Options) {

@@ -105,11 +105,11 @@ fn judge(object: &Object<'_>, report: &mut Report) {
         return;
     }
     for (name, properties) in REQUIRED.iter().filter(|(name, _)| object.is(name)) {
+        let is_said = |value: &str| !matches!(value, "null" | "\"\"" | "[]" | "{}");
         let has = |property: &&str| {
-            property.split('|').any(|one| {
-                object
-                    .get(one)
-                    .is_some_and(|v| !matches!(v, "null" | "\"\"" | "[]" | "{}"))
+            jsonld::members(object.json).any(|(key, value)| {
+                let name = unprefixed(key);
+                property.split('|').any(|one| one == name) && is_said(value)
             })
         };
         let missing: Vec<&str> = properties.iter().copied().filter(|p| !has(p)).collect();
@@ -124,4 +124,11 @@ fn judge(object: &Object<'_>, report: &mut Report) {
             );
         }
     }
+}
+
+/// A key, which is JSON text, without its quotes and the prefix or the address of its vocabulary: `name`
+/// of `"schema:name"` and of `"https://schema.org/name"`.
+fn unprefixed(key: &str) -> &str {
+    let name = key.trim_matches('"');
+    name.rsplit([':', '/', '#']).next().unwrap_or(name)
 }

@@ -191,7 +191,8 @@ async fn follow(
             }
             Err(failure) => {
                 missed += 1;
-                let lasting = matches!(&failure, Failure::Refused { .. } if !failure.is_passing());
+                let is_answer = !matches!(failure, Failure::NoAnswer(_));
+                let lasting = is_answer && !failure.is_passing();
                 if lasting || missed >= MISSES {
                     bar.finish_and_clear();
                     return Err(failure.into());

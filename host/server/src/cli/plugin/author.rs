@@ -110,7 +110,7 @@ pub(in crate::cli) struct Subject {
     plugin: PathBuf,
     /// A call of the project's fixtures, by its name (`first` for `first.case.json`) [default: the first
     /// one].
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "url", "html", "path", "hook_config", "event", "payload"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "url", "html", "role", "domain", "path", "hook_config", "event", "payload"])]
     case: Option<String>,
     /// Input of an actor, options of an extractor or parameters of a fetcher: JSON, or `@FILE`.
     #[arg(long, value_name = "JSON")]
@@ -178,6 +178,22 @@ impl Subject {
         }
         let named = Permissions::from_names(&self.grant).map_err(anyhow::Error::msg)?;
         Ok(Grants::Only(named))
+    }
+
+    /// The option that says what to call, if one was given.
+    fn asked(&self) -> Option<&'static str> {
+        let given = [
+            ("--input", self.input.is_some()),
+            ("--url", self.url.is_some()),
+            ("--html", self.html.is_some()),
+            ("--role", self.role.is_some()),
+            ("--domain", self.domain.is_some()),
+            ("--path", self.path.is_some()),
+            ("--hook-config", self.hook_config.is_some()),
+            ("--event", self.event.is_some()),
+            ("--payload", self.payload.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is)| is.then_some(name))
     }
 
     /// The call: that of the command line, else a case. Files that it names are relative to the folder.
@@ -367,6 +383,12 @@ pub(in crate::cli) struct Test {
 
 impl Test {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        if let Some(option) = self.subject.asked() {
+            bail!(
+                "{option} is for `orbweaver plugin run`: a test makes the calls of its cases, of which --case \
+                 names one"
+            );
+        }
         let session = Session::start(common, &self.subject, Mode::Replay).await?;
         let cases = match &self.subject.case {
             Some(name) => vec![Case::read(&session.fixtures, name)?],

@@ -40,6 +40,16 @@ pub(in crate::cli) enum Failure {
         /// What the service says.
         message: Option<String>,
     },
+    /// The answer is none of the service's, as a sign-in page in front of it.
+    #[error(
+        "{url} answers {status} with something that is not JSON; is it the address of an Orbweaver service?"
+    )]
+    Foreign {
+        /// The request's URL.
+        url: String,
+        /// HTTP status.
+        status: u16,
+    },
 }
 
 impl From<FetchError> for Failure {
@@ -54,6 +64,7 @@ impl Failure {
         match self {
             Self::NoAnswer(error) => error.retryable,
             Self::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
+            Self::Foreign { .. } => false,
         }
     }
 }
@@ -62,8 +73,9 @@ impl Service {
     /// A service by its address: http or https, with a path if it is below one.
     pub(in crate::cli) fn new(address: &str, key: Option<String>) -> anyhow::Result<Self> {
         let url = Url::parse(address).with_context(|| format!("{address} is not a URL"))?;
-        if !matches!(url.scheme(), "http" | "https") || url.query().is_some() {
-            bail!("{address}: must be an http or https URL without a query");
+        let has_end = url.query().is_some() || url.fragment().is_some();
+        if !matches!(url.scheme(), "http" | "https") || has_end {
+            bail!("{address}: must be an http or https URL without a query or a fragment");
         }
         if !url.username().is_empty() || url.password().is_some() {
             bail!("the service's address must have no user and password");
@@ -117,7 +129,7 @@ impl Service {
             .await
     }
 
-    /// Sends a request and returns the answer's JSON; null if it is none.
+    /// Sends a request and returns the answer's JSON; null if it has no body.
     pub(in crate::cli) async fn send(
         &self,
         method: Method,
@@ -131,8 +143,13 @@ impl Service {
         request.body = (!body.is_empty()).then(|| body.into());
         let url = request.url.clone();
         let response = Box::pin(self.fetcher.fetch(request)).await?;
-        let answer: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-        if response.status < 300 {
+        let answer: Option<Value> = serde_json::from_slice(&response.body).ok();
+        let status = response.status;
+        if status < 300 && answer.is_none() && !response.body.is_empty() {
+            return Err(Failure::Foreign { url, status });
+        }
+        let answer = answer.unwrap_or_default();
+        if status < 300 {
             for warning in warnings(&answer) {
                 eprintln!("warning: {}", shown(warning));
             }
@@ -140,7 +157,7 @@ impl Service {
         }
         Err(Failure::Refused {
             url,
-            status: response.status,
+            status,
             message: message(&answer),
         })
     }
@@ -236,6 +253,7 @@ mod tests {
             "a.example",
             "ftp://a.example",
             "http://a/?x=1",
+            "http://a/#/console",
             "http://u:p@a.example",
         ] {
             assert!(address(wrong).is_err(), "{wrong}");

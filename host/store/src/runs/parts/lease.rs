@@ -17,7 +17,6 @@ struct TakenRow {
     part: i64,
     part_epoch: i64,
     concurrency: Option<i64>,
-    engine_state: String,
     #[sqlx(flatten)]
     run: RunRow,
 }
@@ -167,7 +166,7 @@ impl Store {
             sql::notices::tell(tx, Topic::Parts).await?;
             Ok(sqlx::query_as(concat!(
                 "SELECT p.part, p.lease_epoch AS part_epoch, p.concurrency, r.* FROM (
-                     SELECT engine_state, ", columns!(), " FROM runs
+                     SELECT ", columns!(), " FROM runs
                      WHERE id = $1 AND status = 'running') r
                  JOIN run_parts p ON p.run_id = r.id AND p.part = $2"
             ))
@@ -187,7 +186,6 @@ impl Store {
                         epoch: taken.part_epoch,
                     },
                     run,
-                    engine_state: taken.engine_state,
                     concurrency: taken.concurrency.and_then(|many| u32::try_from(many).ok()),
                 })
             })

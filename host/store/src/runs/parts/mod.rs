@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::Run;
-use crate::db::{per_database, pieces};
+use crate::db::{per_database, pieces, push_list};
 use crate::error::StoreError;
 use crate::notices::Topic;
 
@@ -37,8 +37,6 @@ pub struct LeasedPart {
     pub lease: PartLease,
     /// The run, which another worker leases.
     pub run: Run,
-    /// The engine's state of the run: a JSON object that only the engine reads.
-    pub engine_state: String,
     /// Concurrent requests of the part; `None`: as many as the origin can handle.
     pub concurrency: Option<u32>,
 }
@@ -174,12 +172,9 @@ per_database! {
                 .push_bind(project.get())
                 .push(" AND run_id = ")
                 .push_bind(run.get())
-                .push(" AND seq IN (");
-            let mut list = delete.separated(", ");
-            for seq in piece {
-                list.push_bind(*seq);
-            }
-            delete.push(") RETURNING stored");
+                .push(" AND seq IN ");
+            push_list(&mut delete, piece.iter().copied());
+            delete.push(" RETURNING stored");
             let stored: Vec<i64> = delete.build_query_scalar().fetch_all(&mut *conn).await?;
             pages += stored.iter().filter(|stored| **stored == 1).count() as u64;
         }

@@ -8,10 +8,8 @@ use orbweaver_store::crawl::{
 use orbweaver_store::monitors::NewMonitor;
 use orbweaver_store::{Options, Store};
 
-use super::{
-    Page, batch, crawl, create, end, fire, lease, new_monitor, now, open, project, redirect,
-    seconds, work, write,
-};
+use super::{Page, batch, crawl, create, end, fire, lease, new_monitor, redirect, work, write};
+use crate::given::{named, now, open, seconds};
 
 crate::support::on_both_databases! {
     pages_are_compared_by_hash
@@ -69,7 +67,7 @@ async fn diff(store: &Store, project: ProjectId, old: RunId, new: RunId) -> RunD
 
 async fn pages_are_compared_by_hash(options: Options) {
     let (store, project_id) = open(&options).await;
-    let other = project(&store, "other").await;
+    let other = named(&store, "other").await;
     create(&store, &new_monitor(project_id, now()), None)
         .await
         .unwrap();
@@ -219,7 +217,7 @@ async fn pages_that_a_run_did_not_reach_are_not_removed(options: Options) {
     for pages in [&all[..1], &all[..], &failing[..]] {
         let new = NewRun {
             enqueued_at: now(),
-            ..crate::crawls::new_run(project, "https://example.org/")
+            ..crate::given::new_run(project, "https://example.org/")
         };
         let created = store.create_run(&new, None).await.unwrap();
         assert!(matches!(created, Created::New(_)));
@@ -414,7 +412,7 @@ async fn what_a_cut_sitemap_may_have_listed_is_not_removed(options: Options) {
             pages: Vec::new(),
             changes: Vec::new(),
             errors: vec![failed],
-            ..crate::crawls::batch(&leased)
+            ..crate::given::batch(&leased)
         };
         store.commit_crawl(&[batch]).await.unwrap();
         end(&store, &leased, true).await;

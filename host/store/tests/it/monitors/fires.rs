@@ -8,10 +8,8 @@ use orbweaver_store::monitors::{
 };
 use orbweaver_store::{Options, Store};
 
-use super::{
-    Page, batch, crawl, create, end, fire, lease, new_monitor, now, open, project, seconds, work,
-    write,
-};
+use super::{Page, batch, crawl, create, end, fire, lease, new_monitor, work, write};
+use crate::given::{named, now, open, seconds};
 
 crate::support::on_both_databases! {
     monitors_are_capped_and_belong_to_their_project
@@ -31,7 +29,7 @@ crate::support::on_both_databases! {
 
 async fn monitors_are_capped_and_belong_to_their_project(options: Options) {
     let (store, project_id) = open(&options).await;
-    let other = project(&store, "other").await;
+    let other = named(&store, "other").await;
     let first = create(&store, &new_monitor(project_id, now()), Some(2))
         .await
         .unwrap();
@@ -140,7 +138,7 @@ async fn a_key_makes_a_run_or_a_monitor(options: Options) {
     let new_run = |number, at| NewRun {
         idem_key: key(number),
         enqueued_at: at,
-        ..crate::crawls::new_run(project, "https://example.org/")
+        ..crate::given::new_run(project, "https://example.org/")
     };
     let monitor_of = |number, at| NewMonitor {
         idem_key: key(number),
@@ -415,7 +413,7 @@ async fn a_run_that_waits_for_a_slot_takes_none_from_monitors(options: Options) 
     for seconds_on in 0..3 {
         let new = NewRun {
             enqueued_at: now() + seconds(seconds_on),
-            ..crate::crawls::new_run(project, "https://example.org/")
+            ..crate::given::new_run(project, "https://example.org/")
         };
         match store.queue_run(&new, Some(1), 9).await.unwrap() {
             Created::New(run) => queued.push(run.id),

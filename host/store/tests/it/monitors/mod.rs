@@ -8,39 +8,13 @@ use orbweaver_store::crawl::{
     is_unreliable,
 };
 use orbweaver_store::monitors::{CreatedMonitor, Fired, Monitor, NewMonitor};
-use orbweaver_store::{CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store};
+use orbweaver_store::{CloudMode, NewPage, Store};
+
+use crate::given::{now, seconds};
 
 mod diffs;
 mod fires;
 mod outbox;
-
-pub(crate) fn now() -> DateTime<Utc> {
-    "2026-03-01T12:00:00Z".parse().unwrap()
-}
-
-fn seconds(seconds: i64) -> TimeDelta {
-    TimeDelta::seconds(seconds)
-}
-
-pub(crate) async fn open(options: &Options) -> (Store, ProjectId) {
-    let store = Store::open(options).await.unwrap();
-    let project = project(&store, "monitors").await;
-    (store, project)
-}
-
-pub(crate) async fn project(store: &Store, name: &str) -> ProjectId {
-    let new = NewProject {
-        name,
-        tier: "free",
-        actor: "cli",
-        key: NewKey {
-            hash: KeyHash::digest(name),
-            prefix: "orb_12345678",
-            label: None,
-        },
-    };
-    store.create_project(&new, now()).await.unwrap()
-}
 
 fn new_monitor(project: ProjectId, fires: DateTime<Utc>) -> NewMonitor {
     NewMonitor {

@@ -11,13 +11,15 @@ use orbweaver_store::webhook::{
 use orbweaver_store::{Options, Store};
 use sqlx::Connection as _;
 
-use super::{create, fire, new_monitor, now, open, project, seconds, work};
+use super::{create, fire, new_monitor, work};
+use crate::given::{named, now, open, seconds};
 
 crate::support::on_both_databases! {
     deliveries_are_written_with_the_end_of_their_run
     a_delivery_is_taken_by_one_node_at_a_time
     a_runs_webhook_state_follows_its_deliveries
     a_delivery_can_be_repeated_on_request
+    a_delivery_keeps_its_newest_attempts
     a_repeat_requested_during_the_last_attempt_is_not_lost
     a_secret_is_created_once
 }
@@ -97,7 +99,7 @@ fn attempt(status: Option<u16>, error: Option<&str>) -> NewAttempt {
 
 async fn deliveries_are_written_with_the_end_of_their_run(options: Options) {
     let (store, project_id) = open(&options).await;
-    let other = project(&store, "other").await;
+    let other = named(&store, "other").await;
     let run = ended(
         &store,
         project_id,
@@ -295,7 +297,7 @@ async fn a_runs_webhook_state_follows_its_deliveries(options: Options) {
 
 async fn a_delivery_can_be_repeated_on_request(options: Options) {
     let (store, project_id) = open(&options).await;
-    let other = project(&store, "other").await;
+    let other = named(&store, "other").await;
     let run = ended(&store, project_id, &told(&[Event::Done], "a.example")).await;
     let taken = take(&store, now()).await;
     let gone = attempt(Some(404), Some("the receiver answered 404"));
@@ -325,6 +327,22 @@ async fn a_delivery_can_be_repeated_on_request(options: Options) {
     assert_eq!(again[0].message_id, taken[0].message_id);
 }
 
+async fn a_delivery_keeps_its_newest_attempts(options: Options) {
+    let (store, project_id) = open(&options).await;
+    let run = ended(&store, project_id, &told(&[Event::Done], "a.example")).await;
+    let again = attempt(Some(503), None);
+    for _ in 0..1_005 {
+        let taken = take(&store, now()).await;
+        let settled = store.settle_delivery(&taken[0], &again, AttemptResult::Retry(now()), now());
+        assert!(settled.await.unwrap());
+    }
+    let deliveries = store.deliveries(project_id, run).await.unwrap();
+    let numbers = deliveries[0].attempts.iter().map(|attempt| attempt.number);
+    assert_eq!(Vec::from_iter(numbers), Vec::from_iter(6..=1_005));
+    let run_told = store.run(project_id, run).await.unwrap().unwrap();
+    assert_eq!(run_told.webhook_attempts, 1_005);
+}
+
 async fn a_repeat_requested_during_the_last_attempt_is_not_lost(options: Options) {
     let (store, project) = open(&options).await;
     let run = ended(&store, project, &told(&[Event::Done], "a.example")).await;
@@ -352,7 +370,7 @@ async fn a_repeat_requested_during_the_last_attempt_is_not_lost(options: Options
 
 async fn a_secret_is_created_once(options: Options) {
     let (store, project_id) = open(&options).await;
-    let other = project(&store, "other").await;
+    let other = named(&store, "other").await;
     let secret = |project, fresh: &'static [u8]| {
         let store = store.clone();
         async move {

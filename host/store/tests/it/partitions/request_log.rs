@@ -7,7 +7,7 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{LogEntry, LogFilter, Options, Retention, Store};
 use sqlx::postgres::PgPool;
 
-use crate::crawls::{now, open};
+use crate::given::{now, open};
 use crate::support::postgres;
 
 const KEEP: Retention = Retention {
