@@ -44,6 +44,7 @@ mod sections;
 mod select;
 mod slug;
 mod stated;
+mod statements;
 mod steps;
 pub mod survey;
 pub mod table;

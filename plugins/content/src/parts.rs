@@ -4,7 +4,7 @@
 //! text. JSON-LD and microdata tell which of a page's boxes they are. Only what stands in the page
 //! is added, and each part once: print views and other units are copies.
 
-mod statement;
+mod recipe;
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use orbweaver_sdk::dom::{Node, View, tag};
 use crate::blocks::{Blocks, Topic};
 use crate::measure::{HEADING, HIDE, Info, SKIP, get};
 use crate::select;
-use crate::stated::words;
-use statement::{KINDS, RUN, Stated, run, stated};
+use crate::statements::{RUN, Reader};
+use recipe::{KINDS, Stated, stated};
 
 /// Most words of a page that are read, and most boxes whose single words are counted.
 const MAX_PAGE_WORDS: usize = 200_000;
@@ -127,7 +127,7 @@ impl<'a> Page<'a> {
     /// Finds stated runs, also those that go on from one block to the next: amounts and things
     /// may be cells of their own.
     fn find_runs(&mut self) {
-        let mut last = [(0, usize::MAX); RUN - 1];
+        let mut reader = Reader::default();
         let mut is_stated = Vec::new();
         for node in self.view.nodes().filter(|node| node.is_text()) {
             let owner = get(self.info, node.id()).owner as usize;
@@ -138,28 +138,16 @@ impl<'a> Page<'a> {
             if is_stated.len() >= MAX_PAGE_WORDS {
                 break;
             }
-            words(node.text(), &mut |hash| {
+            reader.read(node.text(), &mut |hash, run| {
                 is_stated.push(false);
-                let [first, second] = last;
-                let at = is_stated.len();
-                if at >= RUN
-                    && self
-                        .stated
-                        .runs
-                        .binary_search(&run([first.0, second.0], hash))
-                        .is_ok()
-                {
-                    is_stated
-                        .iter_mut()
-                        .rev()
-                        .take(RUN)
-                        .for_each(|is| *is = true);
+                if run.is_some_and(|run| self.stated.runs.binary_search(&run).is_ok()) {
+                    let words = is_stated.iter_mut().rev();
+                    words.take(RUN).for_each(|is| *is = true);
                     if let Some(share) = self.shares.get_mut(block) {
                         share.runs += 1;
                     }
                 }
                 self.words.push((block, hash));
-                last = [second, (hash, block)];
             });
         }
         for ((block, _), is) in self.words.iter().zip(is_stated) {

@@ -5,20 +5,17 @@
 //! the text: also those that are hidden behind a "read more", and not those that the site puts
 //! between the paragraphs.
 
-use orbweaver_sdk::dom::{View, tag};
+use orbweaver_sdk::dom::View;
 use orbweaver_sdk::jsonld;
 
 use crate::blocks::{Blocks, Topic};
-use crate::lexicon::{SEED, step};
 use crate::measure::{HEADING, Info, get};
 use crate::select;
+use crate::statements::{Reader, blocks_with, markup};
 
 /// The shortest statement that is believed, in words, and how much of a longer one is read.
 const MIN_WORDS: usize = 80;
 const MAX_WORDS: usize = 40_000;
-
-/// Words of a run that is looked up: the same three stand in few other texts.
-const RUN: usize = 3;
 
 /// Share of a block's runs from which it is of the stated text.
 const SAME: f32 = 0.6;
@@ -42,25 +39,18 @@ impl Runs {
     /// Those of the longest `articleBody` of the page, if it is long enough.
     fn stated(view: &View<'_>) -> Option<Self> {
         let mut best = Vec::new();
-        for script in view.tagged(|id| id == tag::SCRIPT) {
-            let holds = |text: &str| text.contains("\"articleBody\"");
-            if !jsonld::is_block(script) || !script.text_runs().any(holds) {
-                continue;
-            }
-            let Some(block) = jsonld::parse_node(script) else {
-                continue;
-            };
+        for block in blocks_with(view, "\"articleBody\"") {
             for object in block.objects() {
                 let body = object.get("articleBody").and_then(jsonld::string);
                 let runs = body.map_or_else(Vec::new, |body| {
                     let mut reader = Reader::default();
                     let mut runs = Vec::new();
-                    let mut push = |run| {
+                    let mut push = |_, run| {
                         if runs.len() < MAX_WORDS {
-                            runs.push(run);
+                            runs.extend(run);
                         }
                     };
-                    read_markup(&body, &mut |text| reader.read(text, &mut push));
+                    markup(&body, &mut |text| reader.read(text, &mut push));
                     runs
                 });
                 if runs.len() > best.len() {
@@ -76,57 +66,6 @@ impl Runs {
     fn place(&self, run: u32) -> Option<usize> {
         self.0.binary_search(&run).ok()
     }
-}
-
-/// Calls with the texts between the tags of a text that may be HTML.
-pub fn read_markup(text: &str, found: &mut impl FnMut(&str)) {
-    for part in text.split('<') {
-        let inside = part.split_once('>').filter(|(tag, _)| {
-            tag.len() < 400 && tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
-        });
-        found(inside.map_or(part, |(_, text)| text));
-    }
-}
-
-/// Reads the words of a text that comes in pieces, and tells each run of [`RUN`] of them.
-#[derive(Clone, Copy, Default)]
-struct Reader {
-    /// The words before, the nearest last.
-    before: [u32; RUN - 1],
-    words: u32,
-}
-
-impl Reader {
-    fn read(&mut self, text: &str, run: &mut impl FnMut(u32)) {
-        words(text, &mut |hash| {
-            let [first, second] = self.before;
-            self.before = [second, hash];
-            self.words += 1;
-            if self.words as usize >= RUN {
-                run(mix(mix(first, second), hash));
-            }
-        });
-    }
-}
-
-/// Tells the hash of each word of a text, whatever its case.
-pub fn words(text: &str, found: &mut impl FnMut(u32)) {
-    for word in text.split(|c: char| !c.is_alphanumeric()) {
-        if word.is_empty() {
-            continue;
-        }
-        let mut hash = SEED;
-        let mut buffer = [0; 4];
-        for c in word.chars().flat_map(char::to_lowercase) {
-            hash = c.encode_utf8(&mut buffer).bytes().fold(hash, step);
-        }
-        found(hash);
-    }
-}
-
-/// One hash of two, in this order.
-pub fn mix(one: u32, other: u32) -> u32 {
-    (one.rotate_left(9) ^ other).wrapping_mul(0x9e37_79b1)
 }
 
 /// How much of a block is stated.
@@ -219,7 +158,8 @@ fn shares(
                 continue;
             };
             let mut reader = share.reader;
-            reader.read(node.text(), &mut |run| {
+            reader.read(node.text(), &mut |_, run| {
+                let Some(run) = run else { return };
                 share.runs += 1;
                 if let Some(place) = stated.place(run) {
                     share.stated += 1;

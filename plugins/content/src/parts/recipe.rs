@@ -1,9 +1,9 @@
-//! What a page states of its subject's parts.
+//! What a page states of a recipe: schema.org's `Recipe`, in JSON-LD or microdata.
 
-use orbweaver_sdk::dom::{View, attr, tag};
+use orbweaver_sdk::dom::{View, attr};
 use orbweaver_sdk::jsonld;
 
-use crate::stated::{mix, read_markup, words};
+use crate::statements::{Reader, blocks_with, markup};
 
 /// What is stated: the keys of it, and whether it is a list of a few words each.
 pub const KINDS: [(&[&str], bool); 2] = [
@@ -21,9 +21,6 @@ const MAX_VALUES: usize = 4_000;
 /// The fewest words that are believed.
 const MIN_WORDS: usize = 6;
 
-/// Words of a run that is looked up.
-pub const RUN: usize = 3;
-
 /// The words of one statement.
 #[derive(Default)]
 pub struct Stated {
@@ -37,21 +34,14 @@ pub struct Stated {
 impl Stated {
     /// Reads one stated text.
     fn read(&mut self, text: &str) {
-        let mut last = [0; RUN - 1];
-        let mut at = 0;
-        read_markup(text, &mut |text| {
-            words(text, &mut |hash| {
-                if self.words.len() >= MAX_WORDS {
-                    return;
-                }
-                at += 1;
-                self.words.push(hash);
-                if at >= RUN {
-                    self.runs.push(run(last, hash));
-                }
-                last = [last[1], hash];
-            });
-        });
+        let mut reader = Reader::default();
+        let mut push = |word, run| {
+            if self.words.len() < MAX_WORDS {
+                self.words.push(word);
+                self.runs.extend(run);
+            }
+        };
+        markup(text, &mut |text| reader.read(text, &mut push));
     }
 
     /// Reads all texts of a JSON value.
@@ -87,22 +77,10 @@ impl Stated {
     }
 }
 
-/// The hash of a run of words.
-pub fn run([first, second]: [u32; RUN - 1], third: u32) -> u32 {
-    mix(mix(first, second), third)
-}
-
 /// What the page states, by kind.
 pub fn stated(view: &View<'_>) -> [Option<Stated>; KINDS.len()] {
     let mut found = KINDS.map(|_| Stated::default());
-    for script in view.tagged(|id| id == tag::SCRIPT) {
-        let holds = |text: &str| text.contains("\"recipeIn");
-        if !jsonld::is_block(script) || !script.text_runs().any(holds) {
-            continue;
-        }
-        let Some(block) = jsonld::parse_node(script) else {
-            continue;
-        };
+    for block in blocks_with(view, "\"recipeIn") {
         let objects = block.objects();
         let Some(recipe) = objects.iter().find(|object| object.is("Recipe")) else {
             continue;
