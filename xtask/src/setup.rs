@@ -48,7 +48,8 @@ pub fn test_tools() -> Result<()> {
     .iter()
     .any(|name| on_path(name))
     {
-        packages.push("chromium-headless-shell");
+        // Rendering prefers the first. What pages must not reach is also tested with the second.
+        packages.extend(["chromium-headless-shell", "chromium"]);
     }
     if !on_path("node") {
         packages.push("nodejs");

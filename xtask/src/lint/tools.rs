@@ -36,7 +36,9 @@ impl Tool {
                 .args(["install", "--locked", "--debug", "--root"])
                 .arg(&folder)
                 .arg(format!("{}@{}", self.name, self.version))
-                .env("CARGO_TARGET_DIR", target_dir().join("tools/build")))?;
+                .env("CARGO_TARGET_DIR", target_dir().join("tools/build"))
+                // Nobody steps through it.
+                .env("CARGO_PROFILE_DEV_DEBUG", "0"))?;
         }
         let mut command = Command::new(program);
         command.current_dir(root());

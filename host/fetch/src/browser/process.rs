@@ -63,6 +63,8 @@ const FLAGS: &[&str] = &[
     // or sends datagrams.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    // The same for a browser with a user interface, which does not read the one before.
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-features=DialMediaRouteProvider,MediaRouter,OptimizationHints,Translate,\
      InterestFeedContentSuggestions,PrivacySandboxSettings4,AutofillServerCommunication,\
      CertificateTransparencyComponentUpdater,WebTransport,DirectSockets,FedCm,\

@@ -1,4 +1,5 @@
-//! Folders for profiles of browsers, and the removal of those that a killed process left.
+//! Folders for profiles of browsers, with their preferences, and the removal of those that a killed
+//! process left.
 //!
 //! A profile's process holds a lock on a file in it for as long as it lives, however it ends, so what
 //! is not locked belongs to nobody.
@@ -14,6 +15,12 @@ use tempfile::TempDir;
 const PREFIX: &str = "orbweaver-browser-";
 /// The file that is locked.
 const LOCK: &str = "in-use";
+/// What no flag says, for browsers with a user interface: PDF files are saved instead of shown by a
+/// viewer, whose page would take their place, and WebRTC sends no datagrams past the proxy.
+const PREFERENCES: &str = r#"{
+  "plugins": {"always_open_pdf_externally": true},
+  "webrtc": {"ip_handling_policy": "disable_non_proxied_udp"}
+}"#;
 
 /// The profile of a browser; its folder is removed when this is dropped.
 pub(super) struct Profile {
@@ -25,7 +32,7 @@ impl Profile {
     /// Makes one in the folder for temporary files, and removes those that are left there.
     ///
     /// # Errors
-    /// If the folder or its lock cannot be made.
+    /// If the folder, its lock or its preferences cannot be made.
     pub(super) fn new() -> io::Result<Self> {
         let place = std::env::temp_dir();
         remove_left(&place);
@@ -36,6 +43,9 @@ impl Profile {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
         let lock = File::create_new(folder.path().join(LOCK))?;
         lock.try_lock()?;
+        let preferences = folder.path().join("Default");
+        std::fs::create_dir(&preferences)?;
+        std::fs::write(preferences.join("Preferences"), PREFERENCES)?;
         Ok(Self {
             folder,
             _lock: lock,

@@ -3,36 +3,44 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use orbweaver_fetch::Kind;
+use orbweaver_fetch::{Kind, Renderer};
 use orbweaver_origin::{Origin, Reply};
 use tokio::net::TcpListener;
 
-use super::{html, render, renderer};
+use super::{html, render, renderers};
 
 #[tokio::test]
 async fn a_navigation_by_script_to_a_private_address_is_refused() {
     let origin = Origin::start().await.unwrap();
-    let renderer = renderer();
-    for (path, to) in [
-        ("/a", "http://169.254.169.254/latest/meta-data/".to_owned()),
-        ("/b", origin.url_at("hidden.example", "/")),
-        ("/c", "https://10.0.0.1/".to_owned()),
-    ] {
-        origin.set(
-            path,
-            Reply::html(format!("<script>location.href = '{to}'</script>wait")),
-        );
-        let error = render(&renderer, origin.url(path)).await.unwrap_err();
-        assert_eq!(error.kind, Kind::Refused, "{to}: {error}");
+    for (browser, renderer) in renderers() {
+        for (path, to) in [
+            ("/a", "http://169.254.169.254/latest/meta-data/".to_owned()),
+            ("/b", origin.url_at("hidden.example", "/")),
+            ("/c", "https://10.0.0.1/".to_owned()),
+        ] {
+            origin.set(
+                path,
+                Reply::html(format!("<script>location.href = '{to}'</script>wait")),
+            );
+            let error = render(&renderer, origin.url(path)).await.unwrap_err();
+            assert_eq!(error.kind, Kind::Refused, "{browser}, {to}: {error}");
+        }
+        let error = render(&renderer, "http://169.254.169.254/".to_owned()).await;
+        assert_eq!(error.unwrap_err().kind, Kind::Refused, "{browser}");
     }
-    let error = render(&renderer, "http://169.254.169.254/".to_owned()).await;
-    assert_eq!(error.unwrap_err().kind, Kind::Refused);
 }
 
 /// Tries every way in which a page can open a connection, to an address that the guard
 /// refuses and where a server listens.
 #[tokio::test]
 async fn nothing_that_a_page_does_reaches_a_refused_address() {
+    for (browser, renderer) in renderers() {
+        assert_eq!(reached_by_all_ways_out(&renderer).await, 0, "{browser}");
+    }
+}
+
+/// Number of connections and datagrams that got there.
+async fn reached_by_all_ways_out(renderer: &Renderer) -> usize {
     let origin = Origin::start().await.unwrap();
     let private = TcpListener::bind("127.0.0.2:0").await.unwrap();
     let datagrams = tokio::net::UdpSocket::bind("127.0.0.2:0").await.unwrap();
@@ -97,21 +105,27 @@ async fn nothing_that_a_page_does_reaches_a_refused_address() {
         )),
     );
     origin.set("/held/open", Reply::new(404, ""));
-    let renderer = renderer();
     // The page stays open until its script is through: its `load` waits for an image.
     let done = async {
         origin.asked("/done", 1).await;
         origin.release();
     };
-    let (rendered, ()) = tokio::join!(render(&renderer, origin.url("/")), done);
+    let (rendered, ()) = tokio::join!(render(renderer, origin.url("/")), done);
     assert!(html(&rendered.unwrap()).contains("<title>tried everything"));
     listening.abort();
-    assert_eq!(reached.load(Ordering::SeqCst), 0);
+    reached.load(Ordering::SeqCst)
 }
 
 /// What outlives a page or leaves it by another way than a request of its own.
 #[tokio::test]
 async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
+    for (browser, renderer) in renderers() {
+        assert_eq!(reached_by_the_rest(&renderer).await, 0, "{browser}");
+    }
+}
+
+/// Number of connections that got there.
+async fn reached_by_the_rest(renderer: &Renderer) -> usize {
     let origin = Origin::start().await.unwrap();
     let private = TcpListener::bind("127.0.0.2:0").await.unwrap();
     let there = private.local_addr().unwrap();
@@ -174,12 +188,11 @@ async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
         )),
     );
     origin.set("/held/open", Reply::new(404, ""));
-    let renderer = renderer();
     let done = async {
         origin.asked("/done", 1).await;
         origin.release();
     };
-    let page = render(&renderer, origin.url("/"));
+    let page = render(renderer, origin.url("/"));
     tokio::pin!(page);
     let rendered = tokio::select! {
         rendered = &mut page => rendered,
@@ -188,5 +201,5 @@ async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
     let html = html(&rendered.unwrap());
     assert!(html.contains("<title>tried the rest"), "{html}");
     listening.abort();
-    assert_eq!(reached.load(Ordering::SeqCst), 0);
+    reached.load(Ordering::SeqCst)
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{
-    BrowserConfig, FetchConfig, FetchError, Fetcher, INCOMPLETE, Kind, RenderRequest, Rendered,
-    Renderer, SubKind, WaitFor,
+    BROWSERS, BrowserConfig, FetchConfig, FetchError, Fetcher, INCOMPLETE, Kind, RenderRequest,
+    Rendered, Renderer, SubKind, WaitFor, find_browser,
 };
 use orbweaver_origin::{Origin, Proxy, Reply};
 use tokio::net::TcpListener;
@@ -43,6 +43,17 @@ fn fetcher() -> Fetcher {
 
 fn renderer() -> Renderer {
     renderer_with(|_| {})
+}
+
+/// One of each installed browser: those with a user interface differ from the preferred one without.
+fn renderers() -> Vec<(&'static str, Renderer)> {
+    let installed = BROWSERS.into_iter().filter_map(|name| {
+        let program = find_browser(Some(Path::new(name)))?;
+        Some((name, renderer_of(&program)))
+    });
+    let renderers: Vec<_> = installed.collect();
+    assert!(!renderers.is_empty(), "no browser is installed");
+    renderers
 }
 
 async fn render(renderer: &Renderer, url: String) -> Result<Rendered, FetchError> {
@@ -315,14 +326,15 @@ async fn documents_that_are_not_html_are_returned_unchanged() {
         "/save",
         Reply::new(200, "to be saved").header("Content-Disposition", "attachment; filename=x.bin"),
     );
-    let renderer = renderer();
-    for (path, body) in [
-        ("/notes", "just <b>text</b>"),
-        ("/file", "%PDF-1.4 bytes"),
-        ("/save", "to be saved"),
-    ] {
-        let rendered = render(&renderer, origin.url(path)).await.unwrap();
-        assert_eq!(html(&rendered), body);
+    for (browser, renderer) in renderers() {
+        for (path, body) in [
+            ("/notes", "just <b>text</b>"),
+            ("/file", "%PDF-1.4 bytes"),
+            ("/save", "to be saved"),
+        ] {
+            let rendered = render(&renderer, origin.url(path)).await.unwrap();
+            assert_eq!(html(&rendered), body, "{browser}");
+        }
     }
 }
 
