@@ -170,7 +170,7 @@ impl Store {
         self.replicas.close().await;
         match &self.db {
             Db::Lite(lite) => {
-                lite.checkpoints.stop();
+                lite.checkpoints.stop().await;
                 lite.read.close().await;
                 lite.write.close().await;
                 lite.presence.leave();

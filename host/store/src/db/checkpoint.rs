@@ -7,10 +7,12 @@
 //! a crash of the program alone loses nothing in any case.
 //! <https://sqlite.org/wal.html#application_initiated_checkpoints>
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::ConnectOptions as _;
+use sqlx::{ConnectOptions as _, Connection as _};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinHandle;
 
 use super::write::WriteConnection;
@@ -29,33 +31,64 @@ const COPIES: usize = 4;
 
 /// The task; dropping it ends it.
 #[derive(Debug)]
-pub(crate) struct Checkpoints(JoinHandle<()>);
+pub(crate) struct Checkpoints {
+    ends: Arc<Notify>,
+    task: Mutex<JoinHandle<()>>,
+}
 
 impl Checkpoints {
     /// `connect`: to the file that `write` writes to. Within a Tokio runtime.
     pub(crate) fn start(connect: SqliteConnectOptions, write: WriteConnection) -> Self {
-        Self(tokio::spawn(run(connect, write)))
+        let ends = Arc::new(Notify::new());
+        let task = tokio::spawn(run(connect, write, Arc::clone(&ends)));
+        Self {
+            ends,
+            task: Mutex::new(task),
+        }
     }
 
-    /// Ends the task. The last connection that is closed copies what is left.
-    pub(crate) fn stop(&self) {
-        self.0.abort();
+    /// Ends the task and closes its connection. The last connection to the file that is closed copies
+    /// what is left and removes the log; of two that are closed at the same time neither does.
+    pub(crate) async fn stop(&self) {
+        self.ends.notify_one();
+        let mut task = self.task.lock().await;
+        if !task.is_finished() {
+            // An error tells that it was aborted or panicked, which ends it as well.
+            let _ = (&mut *task).await;
+        }
     }
 }
 
 impl Drop for Checkpoints {
     fn drop(&mut self) {
-        self.stop();
+        self.task.get_mut().abort();
     }
 }
 
-async fn run(connect: SqliteConnectOptions, write: WriteConnection) {
+async fn run(connect: SqliteConnectOptions, write: WriteConnection, ends: Arc<Notify>) {
     let mut kept = None;
+    tokio::select! {
+        () = copies(&connect, &mut kept, &write) => {}
+        () = ends.notified() => {}
+    }
+    if let Some(connection) = kept
+        && let Err(error) = connection.close().await
+    {
+        tracing::warn!(%error, "the database's file was not closed properly");
+    }
+}
+
+/// Copies for as long as there are writers.
+async fn copies(
+    connect: &SqliteConnectOptions,
+    kept: &mut Option<SqliteConnection>,
+    write: &WriteConnection,
+) {
     let mut failed = false;
     loop {
         write.kept().await;
         tokio::time::sleep(GATHER).await;
-        match round(&connect, &mut kept, &write).await {
+        match round(connect, kept, write).await {
             Ok(()) => failed = false,
             Err(sqlx::Error::PoolClosed) => return,
             Err(error) => {
@@ -64,7 +97,7 @@ async fn run(connect: SqliteConnectOptions, write: WriteConnection) {
                     tracing::warn!(%error, "the write-ahead log was not copied into the database's file");
                 }
                 failed = true;
-                kept = None;
+                *kept = None;
                 tokio::time::sleep(PAUSE).await;
                 write.tell();
             }
