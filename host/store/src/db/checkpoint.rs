@@ -10,8 +10,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::{ConnectOptions as _, Connection as _};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinHandle;
 
